@@ -39,7 +39,7 @@
 //! | `run/refused_calls.rs` | calls that an agent was not allowed |
 //! | `run/agent_retries.rs` | retries that an agent makes by itself |
 //! | `run/resume.rs`, `run/lost_work.rs` | a host takes the run up again; what was done and is gone by then |
-//! | `run/past_looks.rs`, `run/claim_status.rs` | what earlier measurements of a phase found; what was said since, before a host ended |
+//! | `run/past_measurements.rs`, `run/claim_status.rs` | what earlier measurements of a phase found; what was said since, before a host ended |
 //! | `run/next_run_files.rs` | what may have changed of the files that the next run reads or runs |
 //! | `run/run_view.rs`, `run/text_format.rs` | the state for people and programs; parts of sentences |
 
@@ -73,7 +73,7 @@ mod lost_work;
 mod next_run_files;
 mod observations;
 mod part_results;
-mod past_looks;
+mod past_measurements;
 mod pauses;
 mod phase;
 mod phase_activity;
@@ -157,22 +157,22 @@ pub struct Run {
     agents_last_alive: UnixMs,
     /// When a host last recorded what only one at work sees.
     host_last_active: UnixMs,
-    actions: ActionId,
-    requests: RequestId,
+    last_action_id: ActionId,
+    last_request_id: RequestId,
     phases: Vec<Phase>,
     index: RunIndex,
     sessions: BTreeMap<SessionId, Session>,
-    pending: BTreeMap<ActionId, Intent>,
+    open_intents: BTreeMap<ActionId, Intent>,
     questions: BTreeMap<ActionId, OpenQuestion>,
     reports: agent_reports::SeenReports,
     /// Tool results that wait for a word of the policy.
-    offers: BTreeMap<RequestId, ContextItem>,
+    offered_results: BTreeMap<RequestId, ContextItem>,
     clock: Stopwatch,
-    raised: u32,
+    ceiling_raises: u32,
     stopping: bool,
     set_aside: bool,
     ending: Option<RunOutcome>,
-    out: Vec<Intent>,
+    emitted: Vec<Intent>,
 }
 
 /// A question that waits for a person.
@@ -200,21 +200,21 @@ impl Run {
             now: UnixMs(0),
             agents_last_alive: UnixMs(0),
             host_last_active: UnixMs(0),
-            actions: ActionId(0),
-            requests: RequestId(0),
+            last_action_id: ActionId(0),
+            last_request_id: RequestId(0),
             phases: Vec::new(),
             index: RunIndex::default(),
             sessions: BTreeMap::new(),
-            pending: BTreeMap::new(),
+            open_intents: BTreeMap::new(),
             questions: BTreeMap::new(),
             reports: agent_reports::SeenReports::default(),
-            offers: BTreeMap::new(),
+            offered_results: BTreeMap::new(),
             clock: Stopwatch::default(),
-            raised: 0,
+            ceiling_raises: 0,
             stopping: false,
             set_aside: false,
             ending: None,
-            out: Vec::new(),
+            emitted: Vec::new(),
         }
     }
 
@@ -250,12 +250,12 @@ impl Run {
             Input::Tick => self.tick(),
             Input::Outcome { action, outcome } => self.on_action_outcome(*action, outcome),
             Input::Agent { session, event } => self.on_agent_event(session, event),
-            Input::SessionEnded { session, exit } => self.session_ended(session, *exit),
-            Input::Decided { request, result, label } => self.decided(*request, result, label),
-            Input::Reported { session, digest, report } => self.reported(session.as_ref(), digest, report),
-            Input::Offered { session, item } => self.offered(session, item),
+            Input::SessionEnded { session, exit } => self.on_session_exited(session, *exit),
+            Input::Decided { request, result, label } => self.on_decided(*request, result, label),
+            Input::Reported { session, digest, report } => self.on_reported(session.as_ref(), digest, report),
+            Input::Offered { session, item } => self.on_offered(session, item),
             Input::Answered { question, choice, message } => {
-                self.answered(*question, *choice, message.as_deref());
+                self.on_answered(*question, *choice, message.as_deref());
             }
             Input::Asked { .. } => return Ok(Vec::new()),
             Input::StopRequested => self.stop(),
@@ -274,7 +274,7 @@ impl Run {
             self.schedule(matches!(stamped.input, Input::Tick));
             self.set_clock_modes();
         }
-        Ok(std::mem::take(&mut self.out))
+        Ok(std::mem::take(&mut self.emitted))
     }
 
     /// The one phase that an input can move by itself; none where there may be others.
@@ -289,7 +289,7 @@ impl Run {
 
     /// Durable intents without an outcome, oldest first.
     pub fn pending(&self) -> Vec<&Intent> {
-        self.pending.values().collect()
+        self.open_intents.values().collect()
     }
 
     /// Sessions whose process is not known to be gone.
@@ -394,13 +394,13 @@ impl Run {
     }
 
     fn emit(&mut self, action: Action) -> ActionId {
-        self.actions = self.actions.next();
-        let intent = Intent { id: self.actions, action };
+        self.last_action_id = self.last_action_id.next();
+        let intent = Intent { id: self.last_action_id, action };
         if intent.action.has_outcome() {
-            self.pending.insert(intent.id, intent.clone());
+            self.open_intents.insert(intent.id, intent.clone());
         }
-        self.out.push(intent);
-        self.actions
+        self.emitted.push(intent);
+        self.last_action_id
     }
 
     /// A notice that takes a number, as earlier versions did for it. One that is added where they had none: `notify_unnumbered`.
@@ -410,8 +410,8 @@ impl Run {
 
     /// A notice without a number of its own: the intents after it keep theirs, so that journals of versions without the notice fold as they
     /// were written. Every new notice uses this one.
-    fn tell(&mut self, notice: ProgressEvent) {
-        self.out.push(Intent { id: self.actions, action: Action::Notify(notice) });
+    fn notify_unnumbered(&mut self, notice: ProgressEvent) {
+        self.emitted.push(Intent { id: self.last_action_id, action: Action::Notify(notice) });
     }
 
     /// Does something with every phase that there is now. What it does may put others between them.
@@ -462,7 +462,7 @@ impl Run {
                 {
                     let (phase, session) = (self.phases[p].spec.id.clone(), id.clone());
                     let said = phase_activity::line_of(text);
-                    self.tell(match failed {
+                    self.notify_unnumbered(match failed {
                         FailedCall::Command(command) => {
                             ProgressEvent::CommandFailed { phase, session, command, said }
                         }
@@ -475,7 +475,7 @@ impl Run {
     }
 
     fn on_action_outcome(&mut self, action: ActionId, outcome: &ActionOutcome) {
-        let Some(intent) = self.pending.remove(&action) else {
+        let Some(intent) = self.open_intents.remove(&action) else {
             return;
         };
         if let (Action::Spawn(spec), ActionOutcome::Spawned { capabilities, .. }) = (&intent.action, outcome)

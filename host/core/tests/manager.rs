@@ -198,15 +198,15 @@ fn decide(ask: &PolicyQuery) -> Decision {
 #[test]
 fn rows_memory_and_view_are_the_same_whatever_artifacts_weigh() {
     let weighed = |weighs: u64| {
-        let mut bench = ManagerFixture::new(weighs);
-        bench.go();
-        assert!(bench.run.ending().is_some(), "it runs to its end");
+        let mut fixture = ManagerFixture::new(weighs);
+        fixture.go();
+        assert!(fixture.run.ending().is_some(), "it runs to its end");
         let in_words = |text: String| text.replace(&weighs.to_string(), "so many");
         // What the phase leaves names how much each artifact weighs, so its own address and length differ with the digits.
         let is_handoff = |row: &String| row.contains("\"action\":\"write-handoff\"");
-        let rows = bench.rows.take().into_iter().flatten().filter(|row| !is_handoff(row));
+        let rows = fixture.rows.take().into_iter().flatten().filter(|row| !is_handoff(row));
         let rows: Vec<String> = rows.map(in_words).collect();
-        (rows, in_words(format!("{:?}", bench.run)), in_words(bench.view()))
+        (rows, in_words(format!("{:?}", fixture.run)), in_words(fixture.view()))
     };
     let (light, heavy) = (weighed(1_024), weighed(100 << 20));
     assert_eq!(light.0, heavy.0);
@@ -219,21 +219,21 @@ fn rows_memory_and_view_are_the_same_whatever_artifacts_weigh() {
 /// D1: an agent that reports and saves for ever makes the journal longer, and nothing else.
 #[test]
 fn what_a_run_holds_is_bounded_however_much_an_agent_says() {
-    let mut bench = ManagerFixture::new(1);
-    while bench.run.live_sessions().is_empty() {
-        let input = bench.queue.pop_front().unwrap();
-        bench.take(input);
+    let mut fixture = ManagerFixture::new(1);
+    while fixture.run.live_sessions().is_empty() {
+        let input = fixture.queue.pop_front().unwrap();
+        fixture.take(input);
     }
-    let session = bench.run.live_sessions()[0].clone();
-    bench.queue.clear();
-    bench.rows = None;
+    let session = fixture.run.live_sessions()[0].clone();
+    fixture.queue.clear();
+    fixture.rows = None;
     let mut after = Vec::new();
     for round in 0..3 {
         for n in 0..6_000 {
-            say(&mut bench, &session, round * 6_000 + n);
-            bench.queue.clear();
+            say(&mut fixture, &session, round * 6_000 + n);
+            fixture.queue.clear();
         }
-        after.push((bench.held(), bench.view().len()));
+        after.push((fixture.held(), fixture.view().len()));
     }
     let (held, view) = after[2];
     assert!(held <= RUN_BYTES_MAX && view <= VIEW_BYTES_MAX, "{after:?}");
@@ -242,7 +242,7 @@ fn what_a_run_holds_is_bounded_however_much_an_agent_says() {
 }
 
 /// One of everything that an agent can say, as long as it can be.
-fn say(bench: &mut ManagerFixture, session: &SessionId, n: usize) {
+fn say(fixture: &mut ManagerFixture, session: &SessionId, n: usize) {
     let long = format!("{n} {}", "word ".repeat(REPORT_BYTES / 5));
     let path = format!("{n}/{}", "deep/".repeat(1_000));
     let report = match n % 7 {
@@ -253,13 +253,13 @@ fn say(bench: &mut ManagerFixture, session: &SessionId, n: usize) {
         3 => AgentReport::ReviewSubmit { score: 1, summary: long.clone(), findings: vec![long.clone()] },
         4 => AgentReport::SplitRequest { groups: Vec::new(), rationale: long.clone() },
         _ => {
-            let mut artifact = bench.artifact(&format!("made/{n}"));
+            let mut artifact = fixture.artifact(&format!("made/{n}"));
             artifact.summary.clone_from(&long);
             AgentReport::ArtifactSaved { artifact }
         }
     };
     let digest = Digest::of(format!("{n}"));
-    bench.take(Input::Reported { session: Some(session.clone()), digest, report });
+    fixture.take(Input::Reported { session: Some(session.clone()), digest, report });
     let event = match n % 4 {
         0 => AgentEvent::Text { text: long },
         1 => AgentEvent::ToolCall {
@@ -279,5 +279,5 @@ fn say(bench: &mut ManagerFixture, session: &SessionId, n: usize) {
             text: "x".repeat(2_048),
         }),
     };
-    bench.take(Input::Agent { session: session.clone(), event });
+    fixture.take(Input::Agent { session: session.clone(), event });
 }

@@ -3,7 +3,7 @@
 //!
 //! A message is a line of JSON, and every line goes through as it came: methods that this code has never heard of,
 //! notifications, progress, cancellation, errors. Three things are looked at: `tools/list` gets one tool more, calls of
-//! that tool are answered here, and the results of other calls are offered to the shelf, text by text.
+//! that tool are answered here, and the results of other calls are offered to the store, text by text.
 
 mod message;
 
@@ -129,7 +129,11 @@ pub enum ProxyError {
 ///
 /// # Errors
 /// [`ProxyError`]. That the client hangs up is none.
-pub async fn proxy_stdio(shelf: impl ResultStore, command: &str, args: &[String]) -> Result<(), ProxyError> {
+pub async fn proxy_stdio(
+    result_store: impl ResultStore,
+    command: &str,
+    args: &[String],
+) -> Result<(), ProxyError> {
     let mut child = Command::new(command)
         .args(args)
         .stdin(Stdio::piped())
@@ -139,7 +143,7 @@ pub async fn proxy_stdio(shelf: impl ResultStore, command: &str, args: &[String]
         .spawn()
         .map_err(|source| ProxyError::NotStarted { command: command.to_owned(), source })?;
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return Ok(()) };
-    let parting = proxy(shelf, (tokio::io::stdin(), tokio::io::stdout()), (stdout, stdin)).await?;
+    let parting = proxy(result_store, (tokio::io::stdin(), tokio::io::stdout()), (stdout, stdin)).await?;
     let command = command.to_owned();
     // Its stdin is closed: a server that reads ends by itself, and one that does not is ended.
     let (failed, status) = match tokio::time::timeout(SERVER_DRAIN_TIMEOUT, child.wait()).await {
@@ -173,7 +177,7 @@ pub struct ProxyExit {
 /// # Errors
 /// [`ProxyError`].
 pub async fn proxy<S, CR, CW, SR, SW>(
-    shelf: S,
+    result_store: S,
     client: (CR, CW),
     server: (SR, SW),
 ) -> Result<ProxyExit, ProxyError>
@@ -186,7 +190,8 @@ where
 {
     let (to_client, client_lines) = mpsc::channel(QUEUE);
     let heard = Arc::new(ActivityFlags::default());
-    let relay = Arc::new(ProxyState { shelf, calls: Mutex::default(), to_client, heard: Arc::clone(&heard) });
+    let relay =
+        Arc::new(ProxyState { result_store, calls: Mutex::default(), to_client, heard: Arc::clone(&heard) });
     let writing = tokio::spawn(write(client.1, client_lines));
     let mut reading = tokio::spawn(from_server(Arc::clone(&relay), BufReader::new(server.0)));
     let done = tokio::select! {
@@ -216,7 +221,7 @@ struct ActivityFlags {
 
 /// What both directions share.
 struct ProxyState<S> {
-    shelf: S,
+    result_store: S,
     /// Requests under way that are looked at when they are answered, by their ids as JSON.
     calls: Mutex<HashMap<String, PendingRequest>>,
     to_client: mpsc::Sender<Vec<u8>>,
@@ -252,7 +257,8 @@ async fn from_client<S: ResultStore>(
         if let Some(load) = note_request(&relay, &line) {
             let relay = Arc::clone(&relay);
             tokio::spawn(async move {
-                let reply = message::answered(&load.0, load.1.map(|load| relay.shelf.load(load))).await;
+                let reply =
+                    message::answered(&load.0, load.1.map(|load| relay.result_store.load(load))).await;
                 // The client may have hung up.
                 let _ = relay.to_client.send(reply).await;
             });
@@ -316,7 +322,8 @@ async fn from_server<S: ResultStore>(
                 let relay = Arc::clone(&relay);
                 tokio::spawn(async move {
                     let placed =
-                        message::replace_large_texts(&relay.shelf, &tool, call.as_deref(), response).await;
+                        message::replace_large_texts(&relay.result_store, &tool, call.as_deref(), response)
+                            .await;
                     let _ = relay.to_client.send(placed.unwrap_or(line)).await;
                 });
             }

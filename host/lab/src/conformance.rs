@@ -155,8 +155,8 @@ fn ask_and_record(
             }
             RuleTest::Changed { change, holds, counts_abstention } => {
                 let Ok(before) = &first.result else { continue };
-                let dice = &mut QuestionRng::new(seed, index, 1 + place as u64);
-                let Some(changed) = change(&question, dice) else { continue };
+                let rng = &mut QuestionRng::new(seed, index, 1 + place as u64);
+                let Some(changed) = change(&question, rng) else { continue };
                 let second = ask(&changed);
                 tally.count_work(index, &changed, &second);
                 let held = match (before, &second.result) {

@@ -84,8 +84,8 @@ pub struct ContextId {
 pub(crate) struct ClosedContext {
     pub(crate) context: ContextId,
     pub(crate) phase: PhaseId,
-    pub(crate) fate: ContextOutcome,
-    /// When its fate came to be.
+    pub(crate) outcome: ContextOutcome,
+    /// When its outcome came to be.
     pub(crate) then: SessionMoment,
 }
 
@@ -98,7 +98,7 @@ struct OpenSession {
     window_tokens: Option<u64>,
     /// When a code or an error said that the window is used up, and the agent has made no other turn since.
     reported_full_at: Option<SessionMoment>,
-    fate: Option<(ContextOutcome, SessionMoment)>,
+    outcome: Option<(ContextOutcome, SessionMoment)>,
     /// Somebody did something about it.
     intervened: Option<Censoring>,
     waits_for_quota: bool,
@@ -180,7 +180,7 @@ impl ContextTracker {
             Input::SessionEnded { session, .. } => {
                 if let Some(open) = self.open.get_mut(session) {
                     open.has_exited = true;
-                    if open.fate.is_some() {
+                    if open.outcome.is_some() {
                         self.close(session, ContextOutcome::Ended);
                     }
                 }
@@ -202,7 +202,7 @@ impl ContextTracker {
                     now,
                     window_tokens: None,
                     reported_full_at: None,
-                    fate: None,
+                    outcome: None,
                     intervened: None,
                     waits_for_quota: false,
                     has_exited: false,
@@ -212,8 +212,8 @@ impl ContextTracker {
             ProgressEvent::Compacted { session, after, .. } => {
                 let Some(open) = self.open.get_mut(session) else { return };
                 let context = ContextId { session: session.clone(), context: open.context };
-                let fate = ContextOutcome::Censored { because: Censoring::Compacted };
-                self.over.push(ClosedContext { context, phase: open.phase.clone(), fate, then: open.now });
+                let outcome = ContextOutcome::Censored { because: Censoring::Compacted };
+                self.over.push(ClosedContext { context, phase: open.phase.clone(), outcome, then: open.now });
                 open.context += 1;
                 open.reported_full_at = None;
                 open.now.used_tokens = after.or(open.now.used_tokens);
@@ -221,8 +221,8 @@ impl ContextTracker {
             }
             ProgressEvent::Stopped { session, verdict, .. } => {
                 let Some(open) = self.open.get_mut(session) else { return };
-                open.fate = open.outcome_of_stop(verdict);
-                if open.has_exited && open.fate.is_some() {
+                open.outcome = open.outcome_of_stop(verdict);
+                if open.has_exited && open.outcome.is_some() {
                     self.close(session, ContextOutcome::Ended);
                 }
             }
@@ -256,9 +256,9 @@ impl ContextTracker {
         }
     }
 
-    fn close_at_work(&mut self, phase: &PhaseId, fate: ContextOutcome) {
+    fn close_at_work(&mut self, phase: &PhaseId, outcome: ContextOutcome) {
         if let Some(session) = self.active_sessions.remove(phase) {
-            self.close(&session, fate);
+            self.close(&session, outcome);
         }
     }
 
@@ -267,26 +267,26 @@ impl ContextTracker {
         let Some(open) = self.open.remove(session) else { return };
         let censored = |because| Some((ContextOutcome::Censored { because }, open.now));
         let quota = if open.waits_for_quota { censored(Censoring::Quota) } else { None };
-        let (fate, then) = open
-            .fate
+        let (outcome, then) = open
+            .outcome
             .or_else(|| open.reported_full_at.map(|then| (ContextOutcome::Exhausted, then)))
             .or_else(|| open.intervened.and_then(censored))
             .or(quota)
             .unwrap_or((otherwise, open.now));
         let context = ContextId { session: session.clone(), context: open.context };
-        self.over.push(ClosedContext { context, phase: open.phase, fate, then });
+        self.over.push(ClosedContext { context, phase: open.phase, outcome, then });
     }
 }
 
 impl OpenSession {
-    /// Its fate, where the run stopped it with this verdict. None where that says nothing about the context.
+    /// Its outcome, where the run stopped it with this verdict. None where that says nothing about the context.
     fn outcome_of_stop(&self, verdict: &str) -> Option<(ContextOutcome, SessionMoment)> {
         let is_full =
             self.window_tokens.zip(self.now.used_tokens).is_some_and(|(window, used)| used >= window);
         if let Some(then) = self.reported_full_at {
             return Some((ContextOutcome::Exhausted, then));
         }
-        let fate = match verdict {
+        let outcome = match verdict {
             _ if is_full => ContextOutcome::Exhausted,
             "exhausted" => ContextOutcome::Censored { because: Censoring::OnlyWords },
             "turn-limit" | "budget-limit" => ContextOutcome::Censored { because: Censoring::Capped },
@@ -295,6 +295,6 @@ impl OpenSession {
             // It broke, or its answer was cut off, by itself; what somebody did about it before still counts.
             _ => return None,
         };
-        Some((fate, self.now))
+        Some((outcome, self.now))
     }
 }

@@ -197,7 +197,7 @@ impl MetricsFold {
     }
 
     fn used_up(&mut self, over: Vec<ClosedContext>) {
-        for context in over.into_iter().filter(|context| context.fate == ContextOutcome::Exhausted) {
+        for context in over.into_iter().filter(|context| context.outcome == ContextOutcome::Exhausted) {
             self.seen(&context.context.session).used_up = true;
         }
     }

@@ -43,7 +43,7 @@ pub(crate) struct BoundaryParts {
     pub(crate) workspace: PathBuf,
     pub(crate) own_exe: PathBuf,
     pub(crate) environment: BTreeMap<OsString, OsString>,
-    pub(crate) machine: SandboxSupport,
+    pub(crate) sandbox_support: SandboxSupport,
     /// What commands of the workflow are confined to.
     pub(crate) command_sandbox: Sandbox,
     /// What agents of any role may write beyond their trees.
@@ -130,7 +130,7 @@ impl Boundaries {
         Self(Arc::new(parts))
     }
 
-    fn ground<'a>(&'a self, tree: &'a Path, session: &SessionId) -> BoundaryContext<'a> {
+    fn context<'a>(&'a self, tree: &'a Path, session: &SessionId) -> BoundaryContext<'a> {
         let parts = &*self.0;
         BoundaryContext {
             tree,
@@ -187,10 +187,10 @@ impl Boundaries {
             error: format!("the folder for its conversations was not made: {error}"),
             needs_a_person: false,
         })?;
-        let ground =
-            BoundaryContext { conversations: Some(conversations), ..self.ground(tree, &spec.session) };
-        let wanted = ground.for_agent(spec, role).map_err(not_started)?;
-        match Boundary::open(wanted, &self.0.machine) {
+        let context =
+            BoundaryContext { conversations: Some(conversations), ..self.context(tree, &spec.session) };
+        let wanted = context.for_agent(spec, role).map_err(not_started)?;
+        match Boundary::open(wanted, &self.0.sandbox_support) {
             Ok((boundary, refused)) => {
                 self.note_lists(&role.sandbox, tree).map_err(|error| AgentStartError {
                     error: format!("what it may write was not recorded: {error}"),
@@ -242,7 +242,7 @@ impl Boundaries {
         let sandbox = &parts.command_sandbox;
         let nobody = SessionId::new(COMMAND);
         sandbox.is_on().then(|| ProtectedPaths {
-            paths: self.ground(&parts.workspace, &nobody).kept(sandbox),
+            paths: self.context(&parts.workspace, &nobody).kept(sandbox),
             only_new: sandbox.level != SandboxLevel::Strict,
         })
     }
@@ -256,8 +256,8 @@ impl Boundaries {
         let number = parts.ordinal.fetch_add(1, Ordering::Relaxed);
         let name = SessionId::new(format!("{COMMAND}-{number}"));
         let root = workspace.root().to_owned();
-        let wanted = self.ground(&root, &name).for_command(&parts.command_sandbox)?;
-        let confined = Boundary::open(wanted, &parts.machine)?;
+        let wanted = self.context(&root, &name).for_command(&parts.command_sandbox)?;
+        let confined = Boundary::open(wanted, &parts.sandbox_support)?;
         self.note_lists(&parts.command_sandbox, &root)?;
         Ok(ConfinedWorkspace { workspace: workspace.within(confined.0.command()), confined: Some(confined) })
     }

@@ -84,7 +84,7 @@ pub fn dry_run(
 ) -> Result<DryRun, RuntimeError> {
     let cache = StateDir::aot_cache_below(&config.state_root);
     let prepared = policies::prepare(cache, RunArtifacts::default(), &workflow, policies)?;
-    plan(workflow, prepared.pins, &prepared.bench.decide_fn())
+    plan(workflow, prepared.pins, &prepared.policies.decide_fn())
 }
 
 /// The components that would decide in a run of the workflow, exactly as at a start. Of two for the same seat the later one

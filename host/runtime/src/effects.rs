@@ -55,8 +55,6 @@ pub(crate) type IntentOutcome = (ActionId, ActionOutcome);
 pub(crate) struct EffectRunner {
     pub(crate) sessions: Sessions,
     effects: EffectContext,
-    chaos: CrashInjection,
-    done: mpsc::Sender<IntentOutcome>,
     tasks: JoinSet<()>,
 }
 
@@ -64,7 +62,6 @@ pub(crate) struct EffectRunner {
 #[derive(Clone)]
 struct EffectContext {
     run: RunId,
-    task_folder: String,
     roles: BTreeMap<RoleName, Role>,
     /// Every file that an objective names; the start of a phase is measured with all of them.
     named_files: Vec<String>,
@@ -74,25 +71,16 @@ struct EffectContext {
     plan: Option<PathBuf>,
     /// Whether what phases change is committed, and on which branch of the run.
     commits: Option<Option<String>>,
-    own_exe: PathBuf,
-    environment: BTreeMap<OsString, OsString>,
-    overrides: RoleOverrides,
-    state: StateDir,
-    artifacts: ArtifactStore,
-    trees: RunWorktrees,
     /// Where each phase works, as of its newest intent.
     places: Arc<Mutex<BTreeMap<PhaseId, WorktreeName>>>,
-    restorer: Restorer,
     sessions: Sessions,
-    events: mpsc::Sender<(SessionId, DriverEvent)>,
-    passes: SessionTokens,
-    ask: mpsc::Sender<ControlRequest>,
-    boundaries: Boundaries,
+    parts: EffectRunnerParts,
 }
 
-/// What an actuator is made of.
+/// What an [`EffectRunner`] is made of.
+#[derive(Clone)]
 pub(crate) struct EffectRunnerParts {
-    pub(crate) passes: SessionTokens,
+    pub(crate) tokens: SessionTokens,
     pub(crate) ask: mpsc::Sender<ControlRequest>,
     pub(crate) boundaries: Boundaries,
     pub(crate) task_folder: String,
@@ -103,7 +91,7 @@ pub(crate) struct EffectRunnerParts {
     pub(crate) artifacts: ArtifactStore,
     pub(crate) trees: RunWorktrees,
     pub(crate) restorer: Restorer,
-    pub(crate) chaos: CrashInjection,
+    pub(crate) crash_injection: CrashInjection,
     pub(crate) events: mpsc::Sender<(SessionId, DriverEvent)>,
     pub(crate) done: mpsc::Sender<IntentOutcome>,
 }
@@ -116,44 +104,37 @@ impl EffectRunner {
         let sessions = Sessions::default();
         let effects = EffectContext {
             run: run.id().clone(),
-            task_folder: parts.task_folder,
             roles: workflow.roles.clone(),
             named_files: objectives.flat_map(|objective| objective.files.iter().cloned()).collect(),
             next_run_files: workflow.next_run_files.clone(),
             plan,
             commits: workflow.has_commits().then(|| workflow.commits.branch_of(run.id())),
-            own_exe: parts.own_exe,
-            environment: parts.environment,
-            overrides: parts.overrides,
-            state: parts.state,
-            artifacts: parts.artifacts,
-            trees: parts.trees,
             places: Arc::new(Mutex::new(worktree_effects::places(run))),
-            restorer: parts.restorer,
             sessions: sessions.clone(),
-            events: parts.events,
-            passes: parts.passes,
-            ask: parts.ask,
-            boundaries: parts.boundaries,
+            parts,
         };
-        Self { sessions, effects, chaos: parts.chaos, done: parts.done, tasks: JoinSet::new() }
+        Self { sessions, effects, tasks: JoinSet::new() }
     }
 
     /// Performs one durable intent, in the background. Its commit is the caller's business. What the session of `review` has made is no work
     /// from here on.
     pub(crate) fn perform(&mut self, intent: Intent, review: Option<PhaseId>) {
-        let ordinal = self.chaos.effect_begins();
+        let ordinal = self.effects.parts.crash_injection.effect_begins();
         if let Action::Spawn(spec) = &intent.action {
             self.sessions.register(&spec.session);
         }
         self.effects.note_place(&intent.action);
-        let (effects, chaos, done) = (self.effects.clone(), self.chaos.clone(), self.done.clone());
+        let (effects, crash_injection, done) = (
+            self.effects.clone(),
+            self.effects.parts.crash_injection.clone(),
+            self.effects.parts.done.clone(),
+        );
         self.tasks.spawn(async move {
             if let Some(review) = review {
                 effects.after_review(&review).await;
             }
             let outcome = effects.perform(intent.action).await;
-            chaos.effect_done(ordinal);
+            crash_injection.effect_done(ordinal);
             // Nobody listens only where the host is ending; the intent then stays open, and `resume` sees to it.
             let _ = done.send((intent.id, outcome)).await;
         });
@@ -232,7 +213,7 @@ impl EffectContext {
             | Action::Land { .. }) => or_failed(self.run_worktree_action(tree).await),
             // The notices beside them were told, and progress was projected, when they were committed.
             Action::Finish { ending } => {
-                save_snapshot(&self.state, &self.run, &self.trees, None).await;
+                save_snapshot(&self.parts.state, &self.run, &self.parts.trees, None).await;
                 self.archive(ending).await;
                 ActionOutcome::Announced
             }
@@ -249,8 +230,8 @@ impl EffectContext {
             self.sessions.gone(&spec.session);
             return ActionOutcome::Failed { error: format!("the workflow has no role {}", spec.role) };
         };
-        self.overrides.apply(&mut role);
-        let workspace = match self.trees.open(&spec.tree).await {
+        self.parts.overrides.apply(&mut role);
+        let workspace = match self.parts.trees.open(&spec.tree).await {
             Ok(workspace) => workspace,
             Err(error) => {
                 self.sessions.gone(&spec.session);
@@ -258,12 +239,12 @@ impl EffectContext {
             }
         };
         // An agent may have deleted what its successor is told to read.
-        if let Err(error) = self.restorer.restore(&spec.tree).await {
+        if let Err(error) = self.parts.restorer.restore(&spec.tree).await {
             self.sessions.gone(&spec.session);
             let error = format!("a script that agents are asked to run may be another agent's: {error}");
             return ActionOutcome::Unstartable { error };
         }
-        let confined = match self.boundaries.for_session(&spec, &role, workspace.root()) {
+        let confined = match self.parts.boundaries.for_session(&spec, &role, workspace.root()) {
             Ok(confined) => confined,
             Err(AgentStartError { error, needs_a_person }) => {
                 self.sessions.gone(&spec.session);
@@ -283,28 +264,28 @@ impl EffectContext {
         };
         let own_exe = self.program_for_agents(confined.as_ref());
         let door = tools.as_ref().and_then(|tools| tools.command.args.last());
-        let path = self.environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+        let path = self.parts.environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
         let mut mcp_servers: Vec<McpServer> = role
             .mcp
             .iter()
             .map(|(name, server)| result_offload::server(name, server, &own_exe, door, path))
             .collect();
-        let mut inherit = self.environment.clone();
-        let cache = python_cache::of_agent(&self.state, &self.run, &spec.role, confined.as_ref());
+        let mut inherit = self.parts.environment.clone();
+        let cache = python_cache::of_agent(&self.parts.state, &self.run, &spec.role, confined.as_ref());
         python_cache::hand_over(&cache, &role, &mut inherit, &mut mcp_servers);
         let launch = AgentLaunch {
             role,
             workspace: workspace.root().to_owned(),
-            guard: vec![this_program(&self.own_exe).into_os_string(), "__guard".into()],
-            own_exe: self.own_exe.clone(),
-            session_dir: sessions::folder(&self.state, &self.run, &spec.session),
+            guard: vec![this_program(&self.parts.own_exe).into_os_string(), "__guard".into()],
+            own_exe: self.parts.own_exe.clone(),
+            session_dir: sessions::folder(&self.parts.state, &self.run, &spec.session),
             mask: mask_line,
             inherit,
             tools,
             mcp_servers,
             spec,
         };
-        match self.sessions.start(launch, confined, self.events.clone()).await {
+        match self.sessions.start(launch, confined, self.parts.events.clone()).await {
             Ok(spawned) => ActionOutcome::Spawned {
                 group: spawned.group,
                 started: spawned.started,
@@ -319,9 +300,9 @@ impl EffectContext {
     /// would run that with all rights of the user.
     fn program_for_agents(&self, confined: Option<&ActiveBoundary>) -> PathBuf {
         match confined {
-            None if is_work_of_agents(&self.own_exe) => program_of_this_process(&self.own_exe),
+            None if is_work_of_agents(&self.parts.own_exe) => program_of_this_process(&self.parts.own_exe),
             // Within a boundary, the process of the host is out of reach.
-            _ => self.own_exe.clone(),
+            _ => self.parts.own_exe.clone(),
         }
     }
 
@@ -331,21 +312,21 @@ impl EffectContext {
         session: &SessionId,
         confined: Option<&ActiveBoundary>,
     ) -> Result<BatonToolServer, BoxedError> {
-        let (passes, id) = (self.passes.clone(), session.clone());
+        let (tokens, id) = (self.parts.tokens.clone(), session.clone());
         let command = self.program_for_agents(confined);
         let of_boundary = |confined: &ActiveBoundary| {
             (confined.boundary.folder().to_owned(), confined.boundary.inside().to_owned())
         };
         let within = confined.map(of_boundary);
         let known = within.clone();
-        let issue = move || passes.issue(&id, known.as_ref().map(|(folder, seen)| (&**folder, &**seen)));
-        let (pass, mut file) = tokio::task::spawn_blocking(issue).await??;
+        let issue = move || tokens.issue(&id, known.as_ref().map(|(folder, seen)| (&**folder, &**seen)));
+        let (token, mut file) = tokio::task::spawn_blocking(issue).await??;
         if let Some((folder, seen)) = within {
             // Its own door, through which nobody but it comes and nothing but calls.
-            server::listen_for(&folder.join(session_token::SOCKET), session, self.ask.clone())?;
+            server::listen_for(&folder.join(session_token::SOCKET), session, self.parts.ask.clone())?;
             file = seen.join(session_token::FILE);
         }
-        let inside = InProcessTools { pass, ask: self.ask.clone() };
+        let inside = InProcessTools { token, ask: self.parts.ask.clone() };
         let args = ["mcp".to_owned(), "--session".to_owned(), file.to_string_lossy().into_owned()];
         Ok(BatonToolServer {
             command: McpServer {
@@ -365,7 +346,7 @@ impl EffectContext {
         expected: &[String],
         tree: &WorktreeName,
     ) -> Result<ActionOutcome, BoxedError> {
-        let workspace = self.trees.open(tree).await?;
+        let workspace = self.parts.trees.open(tree).await?;
         let path = self.baseline_path(phase);
         let known = match baseline {
             true => None,
@@ -384,9 +365,9 @@ impl EffectContext {
                 write_json(path, &start).await?;
                 if tree.is_workspace() {
                     if let Some(branch) = &self.commits {
-                        self.trees.begin_commits(phase, branch.as_deref()).await.map_err(no_commits)?;
+                        self.parts.trees.begin_commits(phase, branch.as_deref()).await.map_err(no_commits)?;
                     }
-                    save_snapshot(&self.state, &self.run, &self.trees, Some(phase)).await;
+                    save_snapshot(&self.parts.state, &self.run, &self.parts.trees, Some(phase)).await;
                 }
                 start
             }
@@ -404,13 +385,13 @@ impl EffectContext {
         if facts.changed_beyond > 0 && tree.is_workspace() {
             let mut all = workspace.all_changed(&start).await?;
             all.retain(|file| !is_plan(&file.path));
-            write_json(changes_path(&self.state, &self.run, phase), &all).await?;
+            write_json(changes_path(&self.parts.state, &self.run, phase), &all).await?;
         }
         Ok(ActionOutcome::Assessed { facts })
     }
 
     fn baseline_path(&self, phase: &PhaseId) -> PathBuf {
-        baseline_path(&self.state, &self.run, phase)
+        baseline_path(&self.parts.state, &self.run, phase)
     }
 
     /// Content is unloaded once the task that it served is over (C6): it is kept, and nothing of it is at hand.
@@ -418,7 +399,7 @@ impl EffectContext {
         if ending == RunOutcome::Interrupted {
             return;
         }
-        let (store, run) = (self.artifacts.clone(), self.run.clone());
+        let (store, run) = (self.parts.artifacts.clone(), self.run.clone());
         let archived = tokio::task::spawn_blocking(move || store.archive(&run, clock::wall())).await;
         if let Ok(Err(error)) = archived {
             tracing::warn!("the artifacts were not archived: {error}");
@@ -431,11 +412,11 @@ impl EffectContext {
         command: &str,
         tree: &WorktreeName,
     ) -> Result<ActionOutcome, BoxedError> {
-        let mut within = self.boundaries.for_command(self.trees.open(tree).await?)?;
+        let mut within = self.parts.boundaries.for_command(self.parts.trees.open(tree).await?)?;
         let before = self.before_check(tree).await;
         let mut result = within.workspace.verify(command, VERIFY_LIMIT).await?;
         if let Some(before) = before
-            && let Err(error) = self.trees.after_check(&before).await
+            && let Err(error) = self.parts.trees.after_check(&before).await
         {
             tracing::warn!("what a check made may be committed with its phase: {error}");
         }
@@ -468,7 +449,7 @@ impl EffectContext {
     /// Where work is committed: what a reviewer makes itself is none.
     async fn after_review(&self, review: &PhaseId) {
         if self.commits.is_some()
-            && let Err(error) = self.trees.after_review(review).await
+            && let Err(error) = self.parts.trees.after_review(review).await
         {
             tracing::warn!("what review {review} made may be committed: {error}");
         }
@@ -479,7 +460,7 @@ impl EffectContext {
         if self.commits.is_none() || !tree.is_workspace() {
             return None;
         }
-        let before = self.trees.before_check().await;
+        let before = self.parts.trees.before_check().await;
         before.inspect_err(|error| tracing::warn!("what a check makes may be committed: {error}")).ok()
     }
 }

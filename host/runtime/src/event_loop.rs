@@ -96,32 +96,32 @@ pub(crate) struct LoopChannels {
 
 /// What the loop is made of.
 pub(crate) struct EventLoopParts {
-    pub(crate) scribe: RunRecorder,
-    pub(crate) actuator: EffectRunner,
-    pub(crate) bench: Arc<PolicyRegistry>,
+    pub(crate) recorder: RunRecorder,
+    pub(crate) effect_runner: EffectRunner,
+    pub(crate) policies: Arc<PolicyRegistry>,
     pub(crate) shadows: RunShadows,
-    pub(crate) post: InboxPoller,
-    pub(crate) desk: ToolCallHandler,
+    pub(crate) inbox: InboxPoller,
+    pub(crate) tool_calls: ToolCallHandler,
     pub(crate) projector: ProjectionWriter,
-    pub(crate) outbox: UpdateQueue,
-    pub(crate) herald: Notifier,
+    pub(crate) ui_updates: UpdateQueue,
+    pub(crate) notifier: Notifier,
     pub(crate) lost_work: LostWorkFinder,
-    pub(crate) inlets: LoopChannels,
+    pub(crate) channels: LoopChannels,
 }
 
 /// A run at work.
 pub(crate) struct EventLoop {
-    scribe: RunRecorder,
-    actuator: EffectRunner,
-    bench: Arc<PolicyRegistry>,
+    recorder: RunRecorder,
+    effect_runner: EffectRunner,
+    policies: Arc<PolicyRegistry>,
     shadows: RunShadows,
-    post: InboxPoller,
-    desk: ToolCallHandler,
+    inbox: InboxPoller,
+    tool_calls: ToolCallHandler,
     projector: ProjectionWriter,
-    outbox: UpdateQueue,
-    herald: Notifier,
+    ui_updates: UpdateQueue,
+    notifier: Notifier,
     lost_work: LostWorkFinder,
-    inlets: LoopChannels,
+    channels: LoopChannels,
     decided: (mpsc::Sender<Box<PolicyReply>>, mpsc::Receiver<Box<PolicyReply>>),
     /// Questions that a policy is busy with.
     deciding: u32,
@@ -142,33 +142,33 @@ pub(crate) struct EventLoop {
 impl EventLoop {
     pub(crate) fn new(parts: EventLoopParts) -> Self {
         let EventLoopParts {
-            scribe,
-            actuator,
-            bench,
+            recorder,
+            effect_runner,
+            policies,
             shadows,
-            post,
-            desk,
+            inbox,
+            tool_calls,
             projector,
-            outbox,
-            herald,
+            ui_updates,
+            notifier,
             lost_work,
-            inlets,
+            channels,
         } = parts;
         let now = Instant::now();
-        let swaps = Swaps::new(scribe.run().pin_changes());
-        let watch = PolicyWatcher::over(scribe.run());
+        let swaps = Swaps::new(recorder.run().pin_changes());
+        let watch = PolicyWatcher::over(recorder.run());
         Self {
-            scribe,
-            actuator,
-            bench,
+            recorder,
+            effect_runner,
+            policies,
             shadows,
-            post,
-            desk,
+            inbox,
+            tool_calls,
             projector,
-            outbox,
-            herald,
+            ui_updates,
+            notifier,
             lost_work,
-            inlets,
+            channels,
             decided: mpsc::channel(RESULTS),
             deciding: 0,
             calls: PendingToolCalls::new(),
@@ -183,45 +183,45 @@ impl EventLoop {
     }
 
     /// Goes on until the run has ended, nothing moves until a person answers, or the host is asked to stop. What was
-    /// already taken by the scribe, and `repeat`, are done first.
+    /// already taken by the recorder, and `repeat`, are done first.
     pub(crate) async fn run(mut self, repeat: Vec<Intent>) -> Result<RunView, RuntimeError> {
-        self.shadows.follow(self.scribe.run());
+        self.shadows.follow(self.recorder.run());
         let ended = self.run_until_over(repeat).await;
         self.shadows.finish();
         if ended.is_err() {
-            self.actuator.sessions.end_all().await;
+            self.effect_runner.sessions.end_all().await;
         }
         self.projector.finish().await;
-        let failures = self.herald.finish().await;
-        self.outbox.add(failures);
-        let at = self.scribe.clock().now();
-        let view = self.scribe.run().view(at);
+        let failures = self.notifier.finish().await;
+        self.ui_updates.add(failures);
+        let at = self.recorder.clock().now();
+        let view = self.recorder.run().view(at);
         if let Some(view) = &view {
-            self.outbox.send_final(self.scribe.run(), view.clone(), at).await;
+            self.ui_updates.send_final(self.recorder.run(), view.clone(), at).await;
         }
         ended?;
         view.ok_or_else(|| RuntimeError::Impossible {
-            run: self.scribe.id().clone(),
+            run: self.recorder.id().clone(),
             why: "it never began".into(),
         })
     }
 
     async fn run_until_over(&mut self, mut repeat: Vec<Intent>) -> Result<(), RuntimeError> {
         loop {
-            let due = self.scribe.commit().await?;
-            self.post.confirm().await;
-            due.notices.iter().for_each(|notice| self.desk.note(notice));
+            let due = self.recorder.commit().await?;
+            self.inbox.confirm().await;
+            due.notices.iter().for_each(|notice| self.tool_calls.note(notice));
             if due.has_significant_input {
                 self.project().await;
             }
-            self.herald.notify(&due.notices);
-            self.outbox.add(self.herald.failures());
-            self.outbox.add(self.post.refusals());
-            self.outbox.add(due.notices);
+            self.notifier.notify(&due.notices);
+            self.ui_updates.add(self.notifier.failures());
+            self.ui_updates.add(self.inbox.refusals());
+            self.ui_updates.add(due.notices);
             self.apply_pin_changes();
             for intent in repeat.drain(..).chain(due.intents) {
                 if let Action::Spawn(spec) = &intent.action {
-                    self.post.reject_before(self.scribe.run(), &spec.session).await;
+                    self.inbox.reject_before(self.recorder.run(), &spec.session).await;
                 }
                 self.perform(intent);
             }
@@ -229,10 +229,10 @@ impl EventLoop {
                 // Whoever asked may have left.
                 let _ = reply.send(answer);
             }
-            let at = self.scribe.clock().now();
-            self.outbox.offer(self.scribe.run(), at, false);
+            let at = self.recorder.clock().now();
+            self.ui_updates.offer(self.recorder.run(), at, false);
             if self.is_over()? {
-                return self.scribe.flush();
+                return self.recorder.flush();
             }
             let event = self.next().await;
             self.on_event(event).await?;
@@ -250,15 +250,15 @@ impl EventLoop {
             Action::RequestDecision { request, question, scope } => (request, question, scope),
             Action::Place { item, offload } => return self.deliver_result(&item, offload),
             _ => {
-                let review = self.scribe.run().review_to_exclude(&intent.action).cloned();
-                return self.actuator.perform(intent, review);
+                let review = self.recorder.run().review_to_exclude(&intent.action).cloned();
+                return self.effect_runner.perform(intent, review);
             }
         };
         self.deciding += 1;
-        let (bench, decided) = (Arc::clone(&self.bench), self.decided.0.clone());
+        let (policies, decided) = (Arc::clone(&self.policies), self.decided.0.clone());
         let shadows = self.shadows.teller();
-        self.actuator.spawn_blocking_task(move || {
-            let engine::RoutedDecision { result, label, .. } = bench.decide(&scope, &question);
+        self.effect_runner.spawn_blocking_task(move || {
+            let engine::RoutedDecision { result, label, .. } = policies.decide(&scope, &question);
             if let Some(shadows) = shadows {
                 shadows.send_query(request, question, result.clone());
             }
@@ -270,19 +270,19 @@ impl EventLoop {
     /// After the commit, before anything that follows from it: the files are never ahead of the journal, and tell
     /// everything that was acted on.
     async fn project(&mut self) {
-        if let Some(projection) = projection::project(self.scribe.run(), self.scribe.chronicle()) {
+        if let Some(projection) = projection::project(self.recorder.run(), self.recorder.timeline()) {
             self.projector.write_projection(projection).await;
         }
     }
 
     /// Nothing more can happen here.
     fn is_over(&self) -> Result<bool, RuntimeError> {
-        let run = self.scribe.run();
+        let run = self.recorder.run();
         if self.stop_deadline.is_some_and(|at| Instant::now() >= at) {
             return Ok(true);
         }
         let quiet = run.pending().is_empty()
-            && self.actuator.sessions.is_empty()
+            && self.effect_runner.sessions.is_empty()
             && self.deciding + self.calls.under_way + self.swaps.under_way == 0;
         match run.status() {
             // What else is under way when the host stops can be done again; an agent may not be left behind, nor its handoff
@@ -297,12 +297,12 @@ impl EventLoop {
                             | Action::WriteHandoff { .. }
                     )
                 };
-                Ok(self.actuator.sessions.is_empty() && !run.pending().iter().any(ends))
+                Ok(self.effect_runner.sessions.is_empty() && !run.pending().iter().any(ends))
             }
             RunStatus::Ended(_) | RunStatus::Paused => Ok(quiet),
-            RunStatus::Running if quiet && run.next_deadline().is_none() && !self.scribe.has_batch() => {
+            RunStatus::Running if quiet && run.next_deadline().is_none() && !self.recorder.has_batch() => {
                 let why = "nothing is under way, and nothing waits for time or a person".to_owned();
-                Err(RuntimeError::Impossible { run: self.scribe.id().clone(), why })
+                Err(RuntimeError::Impossible { run: self.recorder.id().clone(), why })
             }
             RunStatus::Running => Ok(false),
         }
@@ -311,42 +311,42 @@ impl EventLoop {
     async fn next(&mut self) -> LoopEvent {
         let wake = self.wake_at();
         // While very much waits for the renderer, agents wait too; people and results never do.
-        let hear_agents = !self.outbox.is_full();
+        let hear_agents = !self.ui_updates.is_full();
         tokio::select! {
             biased;
             // Where whoever could ask to stop is gone, that is no reason to.
-            Ok(_) = self.inlets.stop.wait_for(|stop| *stop), if self.stop_deadline.is_none() => LoopEvent::Stop,
-            Some(asked) = self.inlets.asked.recv() => LoopEvent::Asked(asked),
-            Some(done) = self.inlets.done.recv() => LoopEvent::EffectDone(done),
+            Ok(_) = self.channels.stop.wait_for(|stop| *stop), if self.stop_deadline.is_none() => LoopEvent::Stop,
+            Some(asked) = self.channels.asked.recv() => LoopEvent::Asked(asked),
+            Some(done) = self.channels.done.recv() => LoopEvent::EffectDone(done),
             Some(decided) = self.decided.1.recv() => LoopEvent::Decided(decided),
             Some(kept) = self.calls.kept.1.recv() => LoopEvent::ArtifactSaved(kept),
             Some(weighed) = self.calls.weighed.1.recv() => LoopEvent::ToolResultSized(weighed),
             Some(loaded) = self.swaps.loaded.1.recv() => LoopEvent::PolicyLoaded(loaded),
-            why = self.actuator.broken() => LoopEvent::TaskFailed(why),
-            Some((session, event)) = self.inlets.agents.recv(), if hear_agents => LoopEvent::Agent(session, event),
-            () = self.outbox.room(), if self.outbox.waits() => LoopEvent::UiReady,
+            why = self.effect_runner.broken() => LoopEvent::TaskFailed(why),
+            Some((session, event)) = self.channels.agents.recv(), if hear_agents => LoopEvent::Agent(session, event),
+            () = self.ui_updates.room(), if self.ui_updates.waits() => LoopEvent::UiReady,
             () = tokio::time::sleep_until(wake) => LoopEvent::Tick,
         }
     }
 
     /// What is there already.
     fn try_next(&mut self) -> Option<LoopEvent> {
-        if let Ok(done) = self.inlets.done.try_recv() {
+        if let Ok(done) = self.channels.done.try_recv() {
             return Some(LoopEvent::EffectDone(done));
         }
         if let Ok(decided) = self.decided.1.try_recv() {
             return Some(LoopEvent::Decided(decided));
         }
-        if self.outbox.is_full() {
+        if self.ui_updates.is_full() {
             return None;
         }
-        let (session, event) = self.inlets.agents.try_recv().ok()?;
+        let (session, event) = self.channels.agents.try_recv().ok()?;
         Some(LoopEvent::Agent(session, event))
     }
 
     fn wake_at(&mut self) -> Instant {
-        let deadline = self.scribe.run().next_deadline();
-        let tick = deadline.map(|at| (Instant::now() + self.scribe.clock().until(at)).max(self.next_tick));
+        let deadline = self.recorder.run().next_deadline();
+        let tick = deadline.map(|at| (Instant::now() + self.recorder.clock().until(at)).max(self.next_tick));
         let look = self.next_inbox_poll.max(Instant::now());
         [tick, self.stop_deadline].into_iter().flatten().fold(look, Instant::min)
     }
@@ -358,7 +358,7 @@ impl EventLoop {
                 if let baton_core::ActionOutcome::Failed { error } = &outcome {
                     tracing::info!(%action, "an effect failed: {error}");
                 }
-                let pending = self.scribe.run().pending();
+                let pending = self.recorder.run().pending();
                 let doing = pending.iter().find(|intent| intent.id == action).map(|intent| &intent.action);
                 let is_check = matches!(doing, Some(Action::Verify { .. }));
                 let is_merge = matches!(doing, Some(Action::Merge { .. }));
@@ -385,7 +385,7 @@ impl EventLoop {
                 self.record_agent_refusal(what, agent)
             }
             LoopEvent::Asked(ControlRequest {
-                message: ControlMessage::Call { pass: None, .. },
+                message: ControlMessage::Call { token: None, .. },
                 by: Err(agent),
                 reply,
             }) => {
@@ -400,16 +400,16 @@ impl EventLoop {
                 self.record_agent_refusal("calls in the name of another session", agent)
             }
             LoopEvent::Asked(ControlRequest {
-                message: ControlMessage::Call { pass, key, call },
+                message: ControlMessage::Call { token, key, call },
                 reply,
                 ..
-            }) => self.on_call(pass.as_ref(), key, *call, reply),
+            }) => self.on_call(token.as_ref(), key, *call, reply),
             LoopEvent::Asked(ControlRequest {
-                message: ControlMessage::Offer { pass, tool, call, file },
+                message: ControlMessage::Offer { token, tool, call, file },
                 reply,
                 ..
             }) => {
-                self.on_tool_result(&pass, tool, call, file, reply);
+                self.on_tool_result(&token, tool, call, file, reply);
                 Ok(())
             }
             LoopEvent::Asked(ControlRequest { message: ControlMessage::UsePolicy(wanted), by, reply }) => {
@@ -433,14 +433,14 @@ impl EventLoop {
             // Both are seen to in every round.
             LoopEvent::Tick | LoopEvent::UiReady => Ok(()),
             LoopEvent::TaskFailed(why) => {
-                Err(RuntimeError::Impossible { run: self.scribe.id().clone(), why })
+                Err(RuntimeError::Impossible { run: self.recorder.id().clone(), why })
             }
         }
     }
 
     fn view(&mut self) -> Option<RunView> {
-        let at = self.scribe.clock().now();
-        self.scribe.run().view(at)
+        let at = self.recorder.clock().now();
+        self.recorder.run().view(at)
     }
 
     /// An agent's reports come before the end of the prompt in which it made them: what it finished counts.
@@ -452,19 +452,19 @@ impl EventLoop {
         }
         if matches!(event, DriverEvent::Exited(_)) {
             let tree = self.view().map(|view| report_validation::session_worktree(&view, Some(&session)));
-            self.post.reject_rest(tree).await;
+            self.inbox.reject_rest(tree).await;
         }
         let told = match &event {
             DriverEvent::Event(event) => Some(event),
             DriverEvent::Exited(_) => None,
         };
-        if self.scribe.run().ends_agent_wait(&session, told) {
+        if self.recorder.run().ends_agent_wait(&session, told) {
             self.note_lost_work().await?;
         }
         let input = match event {
             DriverEvent::Event(event) => Input::Agent { session, event: secret_masking::mask_event(event) },
             DriverEvent::Exited(exit) => {
-                self.actuator.sessions.gone(&session);
+                self.effect_runner.sessions.gone(&session);
                 return self.record_last(Input::SessionEnded { session, exit }).await;
             }
         };
@@ -474,7 +474,7 @@ impl EventLoop {
     /// `at_once` where an agent has ended its prompt: what breaks off in the inbox is told now.
     async fn collect(&mut self, at_once: bool) -> Result<(), RuntimeError> {
         self.next_inbox_poll = Instant::now() + INBOX_POLL_INTERVAL;
-        let inputs = self.post.collect(self.scribe.run(), &self.desk.shelf, at_once).await;
+        let inputs = self.inbox.collect(self.recorder.run(), &self.tool_calls.artifact_tools, at_once).await;
         for input in inputs {
             self.record_input(input)?;
         }
@@ -485,14 +485,15 @@ impl EventLoop {
         if Instant::now() >= self.next_inbox_poll {
             self.collect(false).await?;
             self.on_changed_files();
-            let at = self.scribe.clock().now();
+            let at = self.recorder.clock().now();
             // Clocks move while nothing happens.
-            self.outbox.offer(self.scribe.run(), at, true);
+            self.ui_updates.offer(self.recorder.run(), at, true);
         }
-        let now = self.scribe.clock().now();
-        if self.scribe.run().next_deadline().is_some_and(|at| at <= now) && Instant::now() >= self.next_tick {
+        let now = self.recorder.clock().now();
+        if self.recorder.run().next_deadline().is_some_and(|at| at <= now) && Instant::now() >= self.next_tick
+        {
             self.next_tick = Instant::now() + TICK_FLOOR;
-            if self.scribe.run().ends_wait(now) {
+            if self.recorder.run().ends_wait(now) {
                 self.note_lost_work().await?;
             }
             self.record_last(Input::Tick).await?;
@@ -502,7 +503,7 @@ impl EventLoop {
 
     fn stop(&mut self) -> Result<(), RuntimeError> {
         self.stop_deadline = Some(Instant::now() + STOP_TIMEOUT);
-        if self.scribe.run().ending().is_none() {
+        if self.recorder.run().ending().is_none() {
             self.record_input(Input::StopRequested)?;
         }
         Ok(())
@@ -515,8 +516,8 @@ impl EventLoop {
         agent: AgentRequester,
     ) -> Result<(), RuntimeError> {
         tracing::warn!(what, "refused: {}", agent.why);
-        let folder = |session: &SessionId| self.desk.folder(session);
-        let live = self.scribe.run().live_sessions();
+        let folder = |session: &SessionId| self.tool_calls.folder(session);
+        let live = self.recorder.run().live_sessions();
         let session = match agent.of {
             Some(SessionEvidence::SessionSocket(session)) => live.into_iter().find(|live| **live == session),
             Some(SessionEvidence::Mark(mark)) => {
@@ -537,7 +538,7 @@ impl EventLoop {
     /// sandbox can read the tokens of all.
     fn has_foreign_token(&self, message: &ControlMessage, by: &AgentRequester) -> bool {
         message.token().is_some_and(|token| {
-            let own = baton_agents::mark_of(&self.desk.folder(&token.session));
+            let own = baton_agents::mark_of(&self.tool_calls.folder(&token.session));
             by.of.as_ref() != Some(&SessionEvidence::Mark(own))
         })
     }
@@ -568,16 +569,16 @@ impl EventLoop {
             ControlMessage::RollBackPolicy { run, scope, decides } => {
                 return self.roll_back(run.as_ref(), &scope, &decides);
             }
-            ControlMessage::Answer { run: Some(run), .. } if run != *self.scribe.id() => {
+            ControlMessage::Answer { run: Some(run), .. } if run != *self.recorder.id() => {
                 return Err(format!(
                     "Baton works on run {} in this folder now; run {run} can be answered when that one has ended, or after `baton stop`",
-                    self.scribe.id()
+                    self.recorder.id()
                 ));
             }
             ControlMessage::Answer { question, choice, message, .. } => {
-                let question = resolve_question(self.scribe.run(), question, choice)
+                let question = resolve_question(self.recorder.run(), question, choice)
                     .map_err(|error| error.to_string())?;
-                let taken = self.scribe.record(Input::Answered { question, choice, message });
+                let taken = self.recorder.record(Input::Answered { question, choice, message });
                 taken.map_err(|illegal| illegal.to_string())?;
             }
         }
@@ -587,8 +588,8 @@ impl EventLoop {
 
     /// Takes an input of the host's own making. One that core refuses is a mistake of this program.
     fn record_input(&mut self, input: Input) -> Result<(), RuntimeError> {
-        self.scribe.record(input).map_err(|illegal: IllegalInput| RuntimeError::Impossible {
-            run: self.scribe.id().clone(),
+        self.recorder.record(input).map_err(|illegal: IllegalInput| RuntimeError::Impossible {
+            run: self.recorder.id().clone(),
             why: illegal.to_string(),
         })
     }

@@ -203,19 +203,19 @@ mod tests {
         if let Input::Started { workflow, .. } = &mut input {
             workflow.source = Some(RunSource::File { path: file.to_str().unwrap().to_owned() });
         }
-        let mut scribe = place.scribe(&run);
-        scribe.record(input).unwrap();
-        scribe.commit().await.unwrap();
-        scribe.flush().unwrap();
+        let mut recorder = place.recorder(&run);
+        recorder.record(input).unwrap();
+        recorder.commit().await.unwrap();
+        recorder.flush().unwrap();
         pause().await;
-        scribe
+        recorder
     }
 
-    async fn go_on(scribe: &mut RunRecorder) {
+    async fn go_on(recorder: &mut RunRecorder) {
         pause().await;
-        scribe.record(Input::Tick).unwrap();
-        scribe.commit().await.unwrap();
-        scribe.flush().unwrap();
+        recorder.record(Input::Tick).unwrap();
+        recorder.commit().await.unwrap();
+        recorder.flush().unwrap();
         pause().await;
     }
 

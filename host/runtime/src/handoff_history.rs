@@ -102,7 +102,7 @@ pub async fn handoffs(
     // Prompts belong to the handoff that was the newest when they were sent.
     let mut packets: Vec<Vec<FirstPrompt>> = vec![Vec::new(); phase.handoffs.len()];
     let mut authors: Vec<Option<Author>> = vec![None; phase.handoffs.len()];
-    let (mut newest, mut desk) = (None, PolicyTexts::of(phase.id.clone()));
+    let (mut newest, mut policy_texts) = (None, PolicyTexts::of(phase.id.clone()));
     for entry in journal.read(&run).map_err(cannot_read(&state))? {
         match entry.map_err(cannot_read(&state))? {
             JournalEntry::Input(stamped) => match stamped.input {
@@ -110,11 +110,11 @@ pub async fn handoffs(
                     let known = phase.handoffs.iter().position(|row| row.artifact == artifact);
                     newest = known.or(newest);
                     if let Some(known) = known {
-                        authors[known] = desk.document.take();
+                        authors[known] = policy_texts.document.take();
                     }
                 }
                 Input::Decided { request, result: Ok(decision), label } => {
-                    desk.on_decision(request, decision, *label);
+                    policy_texts.on_decision(request, decision, *label);
                 }
                 _ => {}
             },
@@ -122,7 +122,7 @@ pub async fn handoffs(
                 if let (Action::Prompt { session, prompt: 1, text, .. }, Some(of)) = (&intent.action, newest)
                     && phase.sessions.iter().any(|row| row.id == *session)
                 {
-                    let (left_out, by) = desk.prompt.take().unzip();
+                    let (left_out, by) = policy_texts.prompt.take().unzip();
                     packets[of].push(FirstPrompt {
                         session: session.clone(),
                         prompt: text.body().unwrap_or_default().to_owned(),
@@ -131,7 +131,7 @@ pub async fn handoffs(
                     });
                 }
                 if let Action::RequestDecision { request, question, .. } = intent.action {
-                    desk.asked(request, question);
+                    policy_texts.asked(request, question);
                 }
             }
         }

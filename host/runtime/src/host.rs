@@ -67,15 +67,15 @@ pub async fn run(
     stop: watch::Receiver<bool>,
 ) -> Result<RunView, RuntimeError> {
     let host = WorkspaceHost::open(config)?;
-    let (id, begun) = match start {
+    let (id, prepared) = match start {
         RunStart::New { workflow, policies, assignments } => {
-            let (run, begun) = host.start_run(*workflow, policies, assignments).await?;
+            let (run, prepared) = host.start_run(*workflow, policies, assignments).await?;
             host.note_start(&run)?;
-            (run, begun)
+            (run, prepared)
         }
         RunStart::Resume { run } => host.resume_run(run).await?,
     };
-    host.work(id, begun, updates, stop).await
+    host.run_event_loop(id, prepared, updates, stop).await
 }
 
 /// A workspace that this process holds.
@@ -85,18 +85,18 @@ struct WorkspaceHost {
     journal: Journal,
     artifacts: ArtifactStore,
     workspace: Workspace,
-    chaos: CrashInjection,
+    crash_injection: CrashInjection,
     // Last, so that it is given back when everything else is closed.
     _lock: HostLock,
 }
 
-/// A run that is ready to go on: taken by the scribe, not yet committed.
+/// A run that is ready to go on: taken by the recorder, not yet committed.
 struct PreparedRun {
-    scribe: RunRecorder,
-    bench: Arc<PolicyRegistry>,
-    post: InboxPoller,
+    recorder: RunRecorder,
+    policies: Arc<PolicyRegistry>,
+    inbox: InboxPoller,
     trees: RunWorktrees,
-    machine: SandboxSupport,
+    sandbox_support: SandboxSupport,
     task_folder: String,
     repeat: Vec<Intent>,
 }
@@ -106,7 +106,7 @@ impl WorkspaceHost {
         let refused =
             |source: BoxedError| RuntimeError::Workspace { workspace: config.workspace.clone(), source };
         let workspace = Workspace::open(&config.workspace).map_err(|error| refused(error.into()))?;
-        let cannot = |what, dir: PathBuf| {
+        let state_error = |what, dir: PathBuf| {
             let workspace = config.workspace.clone();
             move |source| match source {
                 StoreError::Locked { pid, .. } => RuntimeError::Busy { pid, workspace },
@@ -117,17 +117,19 @@ impl WorkspaceHost {
             tracing::warn!("processes of an agent that ends its guard cannot be found: {error}");
         }
         let root = config.state_root.clone();
-        let state = StateDir::open(&root, workspace.root()).map_err(cannot("cannot keep a run", root))?;
+        let state =
+            StateDir::open(&root, workspace.root()).map_err(state_error("cannot keep a run", root))?;
         let dir = || state.path().to_owned();
-        let lock = state.lock().map_err(cannot("cannot take the lock", dir()))?;
-        let chaos = CrashInjection::from_environment(&config.environment);
-        let journal = Journal::open_with(&state, chaos.journal_options())
-            .map_err(cannot("cannot open the journal", dir()))?;
-        let artifacts = ArtifactStore::open(&state).map_err(cannot("cannot open the artifacts", dir()))?;
-        Ok(Self { state, journal, artifacts, workspace, chaos, _lock: lock, config })
+        let lock = state.lock().map_err(state_error("cannot take the lock", dir()))?;
+        let crash_injection = CrashInjection::from_environment(&config.environment);
+        let journal = Journal::open_with(&state, crash_injection.journal_options())
+            .map_err(state_error("cannot open the journal", dir()))?;
+        let artifacts =
+            ArtifactStore::open(&state).map_err(state_error("cannot open the artifacts", dir()))?;
+        Ok(Self { state, journal, artifacts, workspace, crash_injection, _lock: lock, config })
     }
 
-    fn cannot(&self, what: &'static str) -> impl Fn(StoreError) -> RuntimeError + use<> {
+    fn state_error(&self, what: &'static str) -> impl Fn(StoreError) -> RuntimeError + use<> {
         let dir = self.state.path().to_owned();
         move |source| RuntimeError::State { what, dir: dir.clone(), source: source.into() }
     }
@@ -175,24 +177,24 @@ impl WorkspaceHost {
         self.register_secrets(&workflow);
         self.exclude_lists(&workflow);
         self.add_earlier_next_run_files(&mut workflow)?;
-        let machine = detect_sandbox_support(&self.config, &workflow).await?;
+        let sandbox_support = detect_sandbox_support(&self.config, &workflow).await?;
         let run = self.new_run_id()?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
         let asked = workflow.clone();
-        let prepared = blocking(move || policies::prepare(cache, artifacts, &asked, &bundle)).await?;
+        let prepared = spawn_blocking(move || policies::prepare(cache, artifacts, &asked, &bundle)).await?;
         let names = RunNames { run: run.as_str(), workflow: &workflow.name, goal: &workflow.goal };
         let task_folder = workflow.paths.task_folder(names);
         projection::expect_free(&self.workspace, &task_folder)
             .map_err(|source| RuntimeError::Workspace { workspace: self.config.workspace.clone(), source })?;
         let trees = self.trees(&run, &task_folder);
-        let mut post = self.open_inbox_poller(&trees, &task_folder)?;
-        post.reject_written_after(None).await;
+        let mut inbox = self.open_inbox_poller(&trees, &task_folder)?;
+        inbox.reject_written_after(None).await;
         recovery::log_other_refusals(&self.end_orphans()?);
         self.note_repository(&trees).await?;
         for blob in prepared.blobs {
-            self.journal.put_blob(blob).map_err(self.cannot("cannot keep the policies"))?;
+            self.journal.put_blob(blob).map_err(self.state_error("cannot keep the policies"))?;
         }
-        let mut scribe = RunRecorder::new(RecoveredRun::default(), run.clone(), self.journal.clone());
+        let mut recorder = RunRecorder::new(RecoveredRun::default(), run.clone(), self.journal.clone());
         let started = Input::Started {
             run: run.clone(),
             workflow: Box::new(workflow),
@@ -201,9 +203,20 @@ impl WorkspaceHost {
             utc_offset_minutes: clock::utc_offset_minutes(),
             assignments,
         };
-        scribe.record(started).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
-        let bench = prepared.bench;
-        Ok((run, PreparedRun { scribe, bench, post, trees, machine, task_folder, repeat: Vec::new() }))
+        recorder.record(started).map_err(|illegal| internal_error(&run, &illegal.to_string()))?;
+        let policies = prepared.policies;
+        Ok((
+            run,
+            PreparedRun {
+                recorder,
+                policies,
+                inbox,
+                trees,
+                sandbox_support,
+                task_folder,
+                repeat: Vec::new(),
+            },
+        ))
     }
 
     /// A run of an earlier host. Asks the world about every open intent before anything is spawned. ARCHITECTURE.md describes
@@ -224,12 +237,12 @@ impl WorkspaceHost {
         }
         self.register_secrets(folded.run.workflow());
         self.exclude_lists(folded.run.workflow());
-        let machine = detect_sandbox_support(&self.config, folded.run.workflow()).await?;
+        let sandbox_support = detect_sandbox_support(&self.config, folded.run.workflow()).await?;
         // 2. Policies.
         let pinned = self.read_pinned(&folded.run)?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
-        let bench = blocking(move || policies::restore(cache, artifacts, &pinned)).await?;
-        bench.follow(&folded.run);
+        let policies = spawn_blocking(move || policies::restore(cache, artifacts, &pinned)).await?;
+        policies.follow(&folded.run);
         // 3. Processes of dead hosts.
         let (own, others): (Vec<OrphanRefusal>, Vec<OrphanRefusal>) =
             self.end_orphans()?.into_iter().partition(|swept| swept.run == run);
@@ -244,81 +257,82 @@ impl WorkspaceHost {
                 tracing::warn!("{error}");
             }
         }
-        let mut post = self.open_inbox_poller(&trees, &task_folder)?;
+        let mut inbox = self.open_inbox_poller(&trees, &task_folder)?;
         // Agents that were at work when their host died may have reported since.
         if folded.run.live_sessions().is_empty() {
-            post.reject_written_after(Some(folded.run.agents_last_alive())).await;
+            inbox.reject_written_after(Some(folded.run.agents_last_alive())).await;
         }
         // 5. Lost work.
         let workspace = self.workspace.clone().with_own_folder(&task_folder);
         let finder = LostWorkFinder::new(workspace.clone(), trees.clone(), self.state.clone());
         let lost_work = finder.find(&folded.run, IdleTime::without_host(&folded.run)).await;
         // 6. Inputs.
-        let reports = post.collect(&folded.run, &self.artifact_tools(&folded.run, &trees), true).await;
-        post.reject_rest(None).await;
+        let reports = inbox.collect(&folded.run, &self.artifact_tools(&folded.run, &trees), true).await;
+        inbox.reject_rest(None).await;
         let inputs = recovery::recovery_inputs(&folded.run, &self.state, own, reports, lost_work);
         let repeat = recovery::to_repeat(&folded.run);
-        let mut scribe = RunRecorder::new(folded, run.clone(), self.journal.clone());
+        let mut recorder = RunRecorder::new(folded, run.clone(), self.journal.clone());
         for input in inputs {
-            scribe.record(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
+            recorder.record(input).map_err(|illegal| internal_error(&run, &illegal.to_string()))?;
         }
         // 7. `Resumed`, and before it `ClaimsUnmeasured`.
-        let unmeasured = unmeasured_claims(scribe.run(), &workspace, &trees, &self.state).await;
+        let unmeasured = unmeasured_claims(recorder.run(), &workspace, &trees, &self.state).await;
         for input in unmeasured.into_iter().chain([Input::Resumed]) {
-            scribe.record(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
+            recorder.record(input).map_err(|illegal| internal_error(&run, &illegal.to_string()))?;
         }
         // 8. Intents: the loop performs those in `repeat`.
-        Ok((run, PreparedRun { scribe, bench, post, trees, machine, task_folder, repeat }))
+        Ok((run, PreparedRun { recorder, policies, inbox, trees, sandbox_support, task_folder, repeat }))
     }
 
-    async fn work(
+    async fn run_event_loop(
         self,
         run: RunId,
-        begun: PreparedRun,
+        prepared: PreparedRun,
         updates: mpsc::Sender<RunUpdate>,
         stop: watch::Receiver<bool>,
     ) -> Result<RunView, RuntimeError> {
         let (events, agents) = mpsc::channel(AGENT_EVENTS);
         let (done, results) = mpsc::channel(RESULTS);
         let (ask, asked) = mpsc::channel(CONTROL_QUEUE_LEN);
-        let workspace = of_run(&self.workspace, &self.state, &run).with_own_folder(&begun.task_folder);
-        let trees = begun.trees.clone();
+        let workspace = of_run(&self.workspace, &self.state, &run).with_own_folder(&prepared.task_folder);
+        let trees = prepared.trees.clone();
         let projector = ProjectionWriter::start(trees.clone(), self.artifacts.clone(), run.clone());
-        let passes = SessionTokens::new(run.clone(), self.state.clone());
-        let desk = ToolCallHandler::new(passes.clone(), self.artifact_tools(begun.scribe.run(), &trees));
+        let tokens = SessionTokens::new(run.clone(), self.state.clone());
+        let tool_calls =
+            ToolCallHandler::new(tokens.clone(), self.artifact_tools(prepared.recorder.run(), &trees));
         let boundaries = Boundaries::new(boundaries::BoundaryParts {
             run: run.clone(),
             state: self.state.clone(),
             workspace: self.workspace.root().to_owned(),
             own_exe: self.config.own_exe.clone(),
             environment: self.config.environment.clone(),
-            machine: begun.machine.clone(),
-            command_sandbox: begun.scribe.run().workflow().command_sandbox(),
-            writable: begun.scribe.run().workflow().writable_by_agents(),
-            task_folder: PathBuf::from(&begun.task_folder),
+            sandbox_support: prepared.sandbox_support.clone(),
+            command_sandbox: prepared.recorder.run().workflow().command_sandbox(),
+            writable: prepared.recorder.run().workflow().writable_by_agents(),
+            task_folder: PathBuf::from(&prepared.task_folder),
             ordinal: AtomicU64::new(1),
             remaining: RemainingPaths::kept(&sessions::remaining_paths_file(&self.state, &run))
                 .map_err(|source| self.unread_state(source))?,
             held: HeldFiles::of(
                 &self.state,
                 &run,
-                self.are_settings_held(begun.scribe.run().workflow()),
-                StartedFiles::of(begun.scribe.run().workflow(), self.workspace.root()),
+                self.are_settings_held(prepared.recorder.run().workflow()),
+                StartedFiles::of(prepared.recorder.run().workflow(), self.workspace.root()),
             ),
         });
         let (at_start, dir) = (boundaries.clone(), self.state.path().to_owned());
-        blocking(move || {
+        spawn_blocking(move || {
             let what = "cannot record what agents of the run are started by";
             at_start.note_start().map_err(|source| RuntimeError::State { what, dir, source: source.into() })
         })
         .await?;
         boundaries.kept().into_iter().for_each(|kept| trees.hold_to(kept));
-        trees.hide_from_git(self.hidden_from_agents(begun.scribe.run().workflow()));
+        trees.hide_from_git(self.hidden_from_agents(prepared.recorder.run().workflow()));
         let parts = EffectRunnerParts {
-            passes,
+            tokens,
             ask: ask.clone(),
             boundaries: boundaries.clone(),
-            task_folder: begun.task_folder.clone(),
+            task_folder: prepared.task_folder.clone(),
             own_exe: self.config.own_exe.clone(),
             environment: self.config.environment.clone(),
             overrides: self.config.overrides.clone(),
@@ -326,40 +340,40 @@ impl WorkspaceHost {
             artifacts: self.artifacts.clone(),
             trees,
             restorer: projector.restorer(),
-            chaos: self.chaos.clone(),
+            crash_injection: self.crash_injection.clone(),
             events,
             done,
         };
         let _socket = server::listen(&self.state.control_socket(), ask)?;
         tracing::info!(%run, "at work");
-        let actuator = EffectRunner::new(begun.scribe.run(), parts);
-        let inlets = LoopChannels { agents, done: results, asked, stop };
+        let effect_runner = EffectRunner::new(prepared.recorder.run(), parts);
+        let channels = LoopChannels { agents, done: results, asked, stop };
         let shadows = RunShadows::new(shadow::ShadowParts {
             journal: self.journal.clone(),
             artifacts: self.artifacts_of(&run),
             cache: self.state.aot_cache(),
             folder: shadow::folder_of(&self.state, &run),
         });
-        let outbox = UpdateQueue::new(updates);
-        let notify = &begun.scribe.run().workflow().notify;
-        let lost_work = LostWorkFinder::new(workspace.clone(), begun.trees.clone(), self.state.clone());
-        let herald = Notifier::new(notify, run.clone(), workspace, boundaries.clone());
-        let PreparedRun { scribe, bench, post, repeat, .. } = begun;
+        let ui_updates = UpdateQueue::new(updates);
+        let notify = &prepared.recorder.run().workflow().notify;
+        let lost_work = LostWorkFinder::new(workspace.clone(), prepared.trees.clone(), self.state.clone());
+        let notifier = Notifier::new(notify, run.clone(), workspace, boundaries.clone());
+        let PreparedRun { recorder, policies, inbox, repeat, .. } = prepared;
         let parts = event_loop::EventLoopParts {
-            scribe,
-            actuator,
-            bench,
+            recorder,
+            effect_runner,
+            policies,
             shadows,
-            post,
-            desk,
+            inbox,
+            tool_calls,
             projector,
-            outbox,
-            herald,
+            ui_updates,
+            notifier,
             lost_work,
-            inlets,
+            channels,
         };
         let ended = EventLoop::new(parts).run(repeat).await;
-        blocking(move || {
+        spawn_blocking(move || {
             boundaries.note_end();
             Ok(())
         })
@@ -423,7 +437,7 @@ impl WorkspaceHost {
     /// The components and settings that a run is pinned to, from its journal.
     fn read_pinned(&self, run: &Run) -> Result<Vec<policies::JournaledPolicy>, RuntimeError> {
         let blob = |link: &BindingLink, digest: &baton_core::Digest| {
-            let found = self.journal.blob(digest).map_err(self.cannot("cannot read the policies"))?;
+            let found = self.journal.blob(digest).map_err(self.state_error("cannot read the policies"))?;
             found.ok_or_else(|| RuntimeError::ComponentMissing {
                 run: run.id().clone(),
                 policy: link.policy.clone(),
@@ -463,7 +477,7 @@ impl WorkspaceHost {
 
     /// Every run that has not ended may have left an agent, whichever of them goes on now.
     fn end_orphans(&self) -> Result<Vec<OrphanRefusal>, RuntimeError> {
-        let runs = self.journal.runs().map_err(self.cannot("cannot read the journal"))?;
+        let runs = self.journal.runs().map_err(self.state_error("cannot read the journal"))?;
         let open: Vec<RunId> = runs.into_iter().filter(|run| !run.ended).map(|run| run.run).collect();
         sessions::end_orphans(&self.state, &open).map_err(|source| self.unread_state(source))
     }
@@ -478,7 +492,7 @@ impl WorkspaceHost {
 
     /// The time in UTC, and a number where two runs begin in one second: short to type, in order, unique here.
     fn new_run_id(&self) -> Result<RunId, RuntimeError> {
-        let known = self.journal.runs().map_err(self.cannot("cannot read the journal"))?;
+        let known = self.journal.runs().map_err(self.state_error("cannot read the journal"))?;
         let time: String = clock::wall().rfc3339().chars().filter(char::is_ascii_alphanumeric).collect();
         let stem = time.trim_end_matches('Z').replace('T', "-");
         let mut id = RunId::new(&stem);
@@ -492,7 +506,7 @@ impl WorkspaceHost {
     }
 }
 
-fn impossible(run: &RunId, why: &str) -> RuntimeError {
+fn internal_error(run: &RunId, why: &str) -> RuntimeError {
     RuntimeError::Impossible { run: run.clone(), why: why.to_owned() }
 }
 
@@ -502,7 +516,7 @@ async fn detect_sandbox_support(
     workflow: &Workflow,
 ) -> Result<SandboxSupport, RuntimeError> {
     let (path, workflow) = (config.environment.get(OsStr::new("PATH")).cloned(), workflow.clone());
-    blocking(move || sandbox_for(&workflow, path.as_deref())).await
+    spawn_blocking(move || sandbox_for(&workflow, path.as_deref())).await
 }
 
 /// What of a sandbox this machine has, for a workflow that asks for one. Blocking.
@@ -514,17 +528,17 @@ pub fn sandbox_for(workflow: &Workflow, path: Option<&OsStr>) -> Result<SandboxS
     if asking.peek().is_none() {
         return Ok(SandboxSupport::none());
     }
-    let machine = SandboxSupport::look(path);
+    let sandbox_support = SandboxSupport::look(path);
     for (role, of) in asking {
-        machine
+        sandbox_support
             .can(of.sandbox.level)
             .map_err(|missing| RuntimeError::NoSandbox { role: role.clone(), missing })?;
     }
-    Ok(machine)
+    Ok(sandbox_support)
 }
 
 /// Compiling a component takes a second; whoever renders should not wait for it.
-async fn blocking<T: Send + 'static>(
+async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, RuntimeError> + Send + 'static,
 ) -> Result<T, RuntimeError> {
     match tokio::task::spawn_blocking(work).await {

@@ -45,7 +45,7 @@ pub(crate) type DecideFn =
 /// What a new run begins with.
 pub(crate) struct PreparedPolicies {
     /// Answers every question.
-    pub(crate) bench: Arc<PolicyRegistry>,
+    pub(crate) policies: Arc<PolicyRegistry>,
     /// Who decides what. Of two for the same seat the later one does.
     pub(crate) pins: Vec<PolicyBinding>,
     /// Components and canonical settings, for the journal: a resume and a replay need no file.
@@ -122,9 +122,9 @@ impl PolicyRegistry {
 
     /// The same, for those who only ask.
     pub(crate) fn decide_fn(self: &Arc<Self>) -> DecideFn {
-        let bench = Arc::clone(self);
+        let policies = Arc::clone(self);
         Arc::new(move |scope, question| {
-            let RoutedDecision { result, label, .. } = bench.decide(scope, question);
+            let RoutedDecision { result, label, .. } = policies.decide(scope, question);
             (result, label)
         })
     }
@@ -315,7 +315,7 @@ pub(crate) fn prepare(
     workflow: &Workflow,
     bundle: &PolicyBundle,
 ) -> Result<PreparedPolicies, RuntimeError> {
-    let bench = PolicyRegistry::new(cache, artifacts)?;
+    let policies = PolicyRegistry::new(cache, artifacts)?;
     let mut blobs = BTreeMap::new();
     let mut pins: Vec<PolicyBinding> = Vec::new();
     let mut put = |seated: LoadedBinding| {
@@ -325,9 +325,9 @@ pub(crate) fn prepare(
     };
     for scope in workflow.policies.scopes() {
         for capability in Capability::ALL {
-            let chosen = choose(&bench, workflow, bundle, &scope, capability)?;
+            let chosen = choose(&policies, workflow, bundle, &scope, capability)?;
             if scope == PolicyScope::Run {
-                let built_in = bench.load(&fallback(capability))?;
+                let built_in = policies.load(&fallback(capability))?;
                 pins.extend(built_in.into_iter().map(&mut put).filter(|pin| !pin.is_same_as(&chosen.pin)));
             } else if wider_binding(&pins, workflow, &scope, capability)
                 .is_some_and(|pin| pin.from == chosen.pin.from && pin.is_same_as(&chosen.pin))
@@ -340,10 +340,10 @@ pub(crate) fn prepare(
     }
     for (n, choice) in workflow.policies.shadow.iter().enumerate() {
         let shadow = shadow(bundle, choice, n, &pins)?;
-        pins.extend(bench.load(&shadow)?.into_iter().map(&mut put));
+        pins.extend(policies.load(&shadow)?.into_iter().map(&mut put));
     }
-    bench.install_initial(&pins);
-    Ok(PreparedPolicies { bench: Arc::new(bench), pins, blobs: blobs.into_values().collect() })
+    policies.install_initial(&pins);
+    Ok(PreparedPolicies { policies: Arc::new(policies), pins, blobs: blobs.into_values().collect() })
 }
 
 /// Who decides in a scope in which nobody is pinned: of a phase its role's, else the run's.
@@ -375,16 +375,16 @@ pub(crate) fn restore(
     artifacts: RunArtifacts,
     pinned: &[JournaledPolicy],
 ) -> Result<Arc<PolicyRegistry>, RuntimeError> {
-    let bench = PolicyRegistry::new(cache, artifacts)?;
+    let policies = PolicyRegistry::new(cache, artifacts)?;
     for one in pinned {
-        match bench.restore(one) {
+        match policies.restore(one) {
             Err(error) if one.in_place => return Err(error),
             // It is wanted only where the one in place fails; then the built-in one decides.
             Err(error) => tracing::warn!("{error}"),
             Ok(()) => {}
         }
     }
-    Ok(Arc::new(bench))
+    Ok(Arc::new(policies))
 }
 
 /// An engine with the limits of every policy.
@@ -401,7 +401,7 @@ pub(crate) fn engine(cache_dir: Option<PathBuf>) -> Result<Engine, RuntimeError>
 /// behind it, where it abstains, all that were named farther away, to the built-in one. A component that a closer layer names with other
 /// settings is asked with those alone.
 fn choose(
-    bench: &PolicyRegistry,
+    policies: &PolicyRegistry,
     workflow: &Workflow,
     bundle: &PolicyBundle,
     scope: &PolicyScope,
@@ -424,20 +424,20 @@ fn choose(
             decides,
             in_force: CurrentSettings::new(),
         };
-        let policy = bench.policy_of(&wanted(Vec::new()))?;
+        let policy = policies.policy_of(&wanted(Vec::new()))?;
         let named = NamedPolicy::of(rules_file, &policy, &from);
         let is_named_closer = before.iter().any(|closer: &NamedPolicy| closer.replaces(&named));
         before.push(named);
         let able = match explicit {
-            true => Some(take_binding(bench.load(&wanted(vec![capability]))?, capability, &component)?),
+            true => Some(take_binding(policies.load(&wanted(vec![capability]))?, capability, &component)?),
             // Its settings are checked even where it does not decide this: a slip in them is not silently ignored.
             false => {
-                let able = bench.load(&wanted(Vec::new()))?;
+                let able = policies.load(&wanted(Vec::new()))?;
                 able.into_iter().find(|seated| seated.pin.capability == capability)
             }
         };
         if is_layer {
-            bench.ensure_asks_next(&wanted(Vec::new()), capability)?;
+            policies.ensure_asks_next(&wanted(Vec::new()), capability)?;
         }
         asked.push(setting_validation::AskedPolicy {
             policy,
@@ -466,7 +466,7 @@ fn choose(
             Err(refused(&chosen.pin.policy, why))
         }
         Some(chosen) => Ok(chosen),
-        None => take_binding(bench.load(&fallback(capability))?, capability, BUILTIN),
+        None => take_binding(policies.load(&fallback(capability))?, capability, BUILTIN),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What people and agents read in the workspace, without Baton: a pure function of a run and its chronicle to a set of files.
+//! What people and agents read in the workspace, without Baton: a pure function of a run and its timeline to a set of files.
 //! They are copies: the journal holds the truth, so a projection that fails stops nothing.
 //!
 //! | file | part |
@@ -94,46 +94,46 @@ enum FilePiece {
 }
 
 /// The files of a run as it stands. None before it has started.
-pub(crate) fn project(run: &Run, chronicle: &RunTimeline) -> Option<Projection> {
-    let view = run.view(chronicle.at)?;
+pub(crate) fn project(run: &Run, timeline: &RunTimeline) -> Option<Projection> {
+    let view = run.view(timeline.at)?;
     let projection = Projection { trees: live(&view), ..Projection::default() };
-    let mut desk = ProjectionBuilder { folder: run.task_folder().to_owned(), projection };
-    if desk.folder.split('/').next() == Some(HIDDEN) {
-        desk.at(format!("{HIDDEN}/.gitignore"), vec![FilePiece::Text("*\n".to_owned())]);
+    let mut builder = ProjectionBuilder { folder: run.task_folder().to_owned(), projection };
+    if builder.folder.split('/').next() == Some(HIDDEN) {
+        builder.at(format!("{HIDDEN}/.gitignore"), vec![FilePiece::Text("*\n".to_owned())]);
     }
-    desk.text("inbox/README.md", baton_inbox::INSTRUCTIONS.to_owned());
+    builder.text("inbox/README.md", baton_inbox::INSTRUCTIONS.to_owned());
     let (workflow, names) = (run.workflow(), run.names());
     let moves = path_rewrites_of(&view);
     for phase in &view.phases {
         let moves = (!index_pages::is_open(phase.status)).then_some(&moves);
-        phase.handoffs.iter().for_each(|handoff| desk.handoff(handoff, moves));
-        desk.summary(run, phase, &workflow.paths.summary(names, phase.id.as_str()));
+        phase.handoffs.iter().for_each(|handoff| builder.handoff(handoff, moves));
+        builder.summary(run, phase, &workflow.paths.summary(names, phase.id.as_str()));
     }
-    desk.run_summary(run, &view);
-    run.inputs().for_each(|(input, is_unloaded)| desk.input(input, is_unloaded));
+    builder.run_summary(run, &view);
+    run.inputs().for_each(|(input, is_unloaded)| builder.input(input, is_unloaded));
     let index = workflow.paths.index(names);
-    desk.add_file(&index, index_pages::index(&view));
+    builder.add_file(&index, index_pages::index(&view));
     for phase in &view.phases {
-        desk.text(&workflow.paths.results(names, phase.id.as_str()), index_pages::results(phase));
+        builder.text(&workflow.paths.results(names, phase.id.as_str()), index_pages::results(phase));
     }
-    let (returned, newest) = session_results::returns(run, &view, chronicle);
+    let (returned, newest) = session_results::returns(run, &view, timeline);
     for one in &returned {
-        desk.json(&format!("returns/{}.json", one.session), one);
+        builder.json(&format!("returns/{}.json", one.session), one);
         if Some(&one.session) == newest.as_ref() {
-            desk.json(".return-meta.json", one);
+            builder.json(".return-meta.json", one);
         }
     }
-    desk.text("README.md", index_pages::readme(&view, &index));
-    desk.text("progress.log", index_pages::log(chronicle));
-    desk.text("state.org", org_state::state(&view));
-    desk.script("init.sh", init_script::render(workflow, &view, run.task_folder()));
-    desk.json("work-items.json", &WorkItems::of(workflow, &view));
-    let progress = Progress::of(run, &view, chronicle);
+    builder.text("README.md", index_pages::readme(&view, &index));
+    builder.text("progress.log", index_pages::log(timeline));
+    builder.text("state.org", org_state::state(&view));
+    builder.script("init.sh", init_script::render(workflow, &view, run.task_folder()));
+    builder.json("work-items.json", &WorkItems::of(workflow, &view));
+    let progress = Progress::of(run, &view, timeline);
     for phase in progress.phases.iter().filter(|phase| phase.started_at.is_some()) {
-        desk.json(&format!("progress/phase-{}-progress.json", phase.phase), phase);
+        builder.json(&format!("progress/phase-{}-progress.json", phase.phase), phase);
     }
-    desk.json("progress.json", &progress);
-    Some(desk.projection)
+    builder.json("progress.json", &progress);
+    Some(builder.projection)
 }
 
 /// The work trees in which phases work that are not over.
@@ -148,13 +148,13 @@ pub(crate) fn live(view: &RunView) -> Vec<WorktreeName> {
 
 /// The progress that a journal tells, up to the last of these entries. For whoever holds the file against the journal.
 pub fn progress_of(entries: impl IntoIterator<Item = JournalEntry>) -> Option<Progress> {
-    let (mut run, mut chronicle) = (Run::new(), RunTimeline::default());
+    let (mut run, mut timeline) = (Run::new(), RunTimeline::default());
     for entry in entries {
         let JournalEntry::Input(stamped) = entry else { continue };
         let intents = run.apply(&stamped).ok()?;
-        chronicle.note(&run, &stamped, &intents);
+        timeline.note(&run, &stamped, &intents);
     }
-    Some(Progress::of(&run, &run.view(chronicle.at)?, &chronicle))
+    Some(Progress::of(&run, &run.view(timeline.at)?, &timeline))
 }
 
 /// Says beforehand whether a run of this workflow would refuse to write its files into the workspace.

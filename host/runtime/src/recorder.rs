@@ -1,5 +1,5 @@
 //! Holds the run and its journal together: every input is stamped, applied and written down with the intents that
-//! follow from it, in one transaction. Performs nothing; whoever performs waits for [`Scribe::commit`] first.
+//! follow from it, in one transaction. Performs nothing; whoever performs waits for [`RunRecorder::commit`] first.
 
 use baton_core::progress::ProgressEvent;
 use baton_core::run::IllegalInput;
@@ -30,7 +30,7 @@ pub(crate) struct RunRecorder {
     journal: Journal,
     clock: InputClock,
     seq: Seq,
-    chronicle: RunTimeline,
+    timeline: RunTimeline,
     batch: Vec<JournalEntry>,
     is_durable: bool,
     due: PendingEffects,
@@ -47,7 +47,7 @@ impl RunRecorder {
             journal,
             clock: InputClock::after(folded.last.1),
             seq: folded.last.0,
-            chronicle: folded.chronicle,
+            timeline: folded.timeline,
             batch: Vec::new(),
             is_durable: false,
             due: PendingEffects::default(),
@@ -63,8 +63,8 @@ impl RunRecorder {
         &self.id
     }
 
-    pub(crate) fn chronicle(&self) -> &RunTimeline {
-        &self.chronicle
+    pub(crate) fn timeline(&self) -> &RunTimeline {
+        &self.timeline
     }
 
     pub(crate) fn clock(&mut self) -> &mut InputClock {
@@ -89,7 +89,7 @@ impl RunRecorder {
         let seq = self.seq.next();
         let stamped = JournaledInput { seq, at: self.clock.now(), input };
         let intents = self.run.apply(&stamped)?;
-        self.chronicle.note(&self.run, &stamped, &intents);
+        self.timeline.note(&self.run, &stamped, &intents);
         self.seq = seq;
         let at = stamped.at;
         self.is_durable |= matters(&stamped.input);
@@ -196,10 +196,10 @@ mod tests {
     #[tokio::test]
     async fn what_is_due_comes_after_its_commit_and_with_its_input() {
         let (place, run) = (TestFixture::new(JournalOptions::default()), RunId::new("r1"));
-        let mut scribe = place.scribe(&run);
-        scribe.record(started(&run)).unwrap();
+        let mut recorder = place.recorder(&run);
+        recorder.record(started(&run)).unwrap();
         assert_eq!(place.journal.last_seq(&run).unwrap(), Seq(0), "nothing is written before the commit");
-        let due = scribe.commit().await.unwrap();
+        let due = recorder.commit().await.unwrap();
         let entries: Vec<JournalEntry> = place.journal.read(&run).unwrap().map(Result::unwrap).collect();
         let written: Vec<_> = entries
             .iter()
@@ -218,12 +218,12 @@ mod tests {
     #[tokio::test]
     async fn an_input_that_is_refused_leaves_no_trace() {
         let (place, run) = (TestFixture::new(JournalOptions::default()), RunId::new("r1"));
-        let mut scribe = place.scribe(&run);
+        let mut recorder = place.recorder(&run);
         let event = AgentEvent::Compacting;
-        scribe.record(Input::Agent { session: "s1".into(), event }).unwrap_err();
-        assert!(!scribe.has_batch());
-        scribe.record(started(&run)).unwrap();
-        scribe.commit().await.unwrap();
+        recorder.record(Input::Agent { session: "s1".into(), event }).unwrap_err();
+        assert!(!recorder.has_batch());
+        recorder.record(started(&run)).unwrap();
+        recorder.commit().await.unwrap();
         assert!(place.journal.last_seq(&run).unwrap() >= Seq(1));
     }
 
@@ -231,13 +231,13 @@ mod tests {
     async fn a_journal_without_room_stops_the_run_and_says_what_is_kept() {
         let options = JournalOptions { max_pages: Some(16), ..JournalOptions::default() };
         let (place, run) = (TestFixture::new(options), RunId::new("r1"));
-        let mut scribe = place.scribe(&run);
+        let mut recorder = place.recorder(&run);
         let mut input = started(&run);
         if let Input::Started { workflow, .. } = &mut input {
             workflow.goal = "g".repeat(1 << 20);
         }
-        scribe.record(input).unwrap();
-        let error = scribe.commit().await.unwrap_err();
+        recorder.record(input).unwrap();
+        let error = recorder.commit().await.unwrap_err();
         assert!(matches!(&error, RuntimeError::JournalStopped { intact: Seq(0), .. }), "{error}");
         let told = error.to_string();
         assert!(told.contains("start it again") && !told.contains("resume"), "{told}");

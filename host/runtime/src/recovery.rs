@@ -27,7 +27,7 @@ pub(crate) struct RecoveredRun {
     /// Position and time of the last entry.
     pub(crate) last: (Seq, UnixMs),
     /// What it tells beyond the state.
-    pub(crate) chronicle: RunTimeline,
+    pub(crate) timeline: RunTimeline,
 }
 
 /// Folds every entry of a run. Intents follow from inputs, so only inputs are applied.
@@ -52,7 +52,7 @@ impl RecoveredRun {
             seq: stamped.seq,
             why: illegal.to_string(),
         })?;
-        self.chronicle.note(&self.run, &stamped, &intents);
+        self.timeline.note(&self.run, &stamped, &intents);
         Ok(intents)
     }
 }
@@ -196,22 +196,22 @@ mod tests {
     use crate::test_support::{TestFixture, started, succeeding_decider};
 
     /// Brings a new run to its first spawn; answers every question on the way.
-    async fn until_spawn(scribe: &mut RunRecorder, run: &RunId) -> ActionId {
+    async fn until_spawn(recorder: &mut RunRecorder, run: &RunId) -> ActionId {
         let judge = succeeding_decider();
-        scribe.record(started(run)).unwrap();
+        recorder.record(started(run)).unwrap();
         loop {
-            let due = scribe.commit().await.unwrap();
+            let due = recorder.commit().await.unwrap();
             for intent in due.intents {
                 match intent.action {
                     Action::Spawn(_) => return intent.id,
                     Action::RequestDecision { request, question, .. } => {
                         let (result, label) = judge(&PolicyScope::Run, &question);
                         let result: Result<Decision, _> = result;
-                        scribe.record(Input::Decided { request, result, label: Box::new(label) }).unwrap();
+                        recorder.record(Input::Decided { request, result, label: Box::new(label) }).unwrap();
                     }
                     Action::Assess { .. } => {
                         let outcome = ActionOutcome::Assessed { facts: WorkspaceFacts::default() };
-                        scribe.record(Input::Outcome { action: intent.id, outcome }).unwrap();
+                        recorder.record(Input::Outcome { action: intent.id, outcome }).unwrap();
                     }
                     other => panic!("{} before the first spawn", other.name()),
                 }
@@ -222,12 +222,12 @@ mod tests {
     #[tokio::test]
     async fn an_open_measurement_is_repeated() {
         let (place, run) = (TestFixture::new(JournalOptions::default()), RunId::new("r1"));
-        let mut scribe = place.scribe(&run);
-        scribe.record(started(&run)).unwrap();
-        scribe.commit().await.unwrap();
+        let mut recorder = place.recorder(&run);
+        recorder.record(started(&run)).unwrap();
+        recorder.commit().await.unwrap();
 
         let folded = fold_run(&place.journal, &run).unwrap();
-        assert_eq!(folded.run, *scribe.run());
+        assert_eq!(folded.run, *recorder.run());
         assert!(lost(&folded.run).is_empty());
         let repeated = to_repeat(&folded.run);
         assert!(matches!(repeated.as_slice(), [one] if one.action.name() == "assess"), "{repeated:?}");
@@ -236,13 +236,13 @@ mod tests {
     #[tokio::test]
     async fn an_open_spawn_is_lost_with_its_host() {
         let (place, run) = (TestFixture::new(JournalOptions::default()), RunId::new("r1"));
-        let mut scribe = place.scribe(&run);
-        let spawn = until_spawn(&mut scribe, &run).await;
-        scribe.flush().unwrap();
+        let mut recorder = place.recorder(&run);
+        let spawn = until_spawn(&mut recorder, &run).await;
+        recorder.flush().unwrap();
 
         let folded = fold_run(&place.journal, &run).unwrap();
-        assert_eq!(folded.run, *scribe.run(), "a fold gives the very state of the live run");
-        assert_eq!(folded.chronicle, *scribe.chronicle());
+        assert_eq!(folded.run, *recorder.run(), "a fold gives the very state of the live run");
+        assert_eq!(folded.timeline, *recorder.timeline());
         assert_eq!(lost(&folded.run), [Input::Outcome { action: spawn, outcome: ActionOutcome::Lost }]);
         assert!(to_repeat(&folded.run).is_empty());
 

@@ -140,8 +140,8 @@ impl TestFixture {
         Self { state, journal, workspace, _dir: dir }
     }
 
-    /// A scribe for a new run.
-    pub(crate) fn scribe(&self, run: &RunId) -> RunRecorder {
+    /// A recorder for a new run.
+    pub(crate) fn recorder(&self, run: &RunId) -> RunRecorder {
         RunRecorder::new(RecoveredRun::default(), run.clone(), self.journal.clone())
     }
 }

@@ -330,10 +330,10 @@ pub async fn set_aside(config: &HostConfig, workflow: &Workflow) -> Result<Vec<R
             continue;
         }
         requester::expect_no_agent(&state, &run.run)?;
-        let mut scribe = RunRecorder::new(folded, run.run.clone(), journal.clone());
+        let mut recorder = RunRecorder::new(folded, run.run.clone(), journal.clone());
         let broken = |illegal: baton_core::run::IllegalInput| RuntimeError::Refused(illegal.to_string());
-        scribe.record(Input::SetAside).map_err(broken)?;
-        scribe.commit().await?;
+        recorder.record(Input::SetAside).map_err(broken)?;
+        recorder.commit().await?;
         set_aside.push(run.run);
     }
     Ok(set_aside)
@@ -377,11 +377,11 @@ mod tests {
     }
 
     async fn begin(place: &TestFixture, run: &str) -> RunRecorder {
-        let mut scribe = place.scribe(&RunId::new(run));
-        scribe.record(started(&RunId::new(run))).unwrap();
-        scribe.commit().await.unwrap();
-        scribe.flush().unwrap();
-        scribe
+        let mut recorder = place.recorder(&RunId::new(run));
+        recorder.record(started(&RunId::new(run))).unwrap();
+        recorder.commit().await.unwrap();
+        recorder.flush().unwrap();
+        recorder
     }
 
     #[tokio::test]
@@ -418,9 +418,9 @@ mod tests {
         assert!(folded.run.is_set_aside() && folded.run.view(UnixMs(0)).unwrap().set_aside);
         let open = folded.run.pending().iter().map(|intent| intent.action.name()).collect::<Vec<_>>();
         assert_eq!(open, ["assess"], "nothing began while nobody was there");
-        let mut scribe = RunRecorder::new(folded, "r2".into(), place.journal.clone());
-        scribe.record(Input::Resumed).unwrap();
-        assert!(scribe.run().is_set_aside(), "to go on with it once does not call it back");
+        let mut recorder = RunRecorder::new(folded, "r2".into(), place.journal.clone());
+        recorder.record(Input::Resumed).unwrap();
+        assert!(recorder.run().is_set_aside(), "to go on with it once does not call it back");
     }
 
     // N6
@@ -471,17 +471,17 @@ mod tests {
     #[tokio::test]
     async fn a_run_that_is_over_is_not_found() {
         let place = TestFixture::new(JournalOptions::default());
-        let mut scribe = begin(&place, "r1").await;
+        let mut recorder = begin(&place, "r1").await;
         // Stopped is not over.
-        scribe.record(Input::StopRequested).unwrap();
-        scribe.commit().await.unwrap();
-        scribe.flush().unwrap();
+        recorder.record(Input::StopRequested).unwrap();
+        recorder.commit().await.unwrap();
+        recorder.flush().unwrap();
         assert!(unfinished(&config(&place), &named("two-steps")).await.unwrap().is_some());
-        let open: Vec<_> = scribe.run().pending().iter().map(|intent| intent.id).collect();
-        scribe.record(Input::Resumed).unwrap();
+        let open: Vec<_> = recorder.run().pending().iter().map(|intent| intent.id).collect();
+        recorder.record(Input::Resumed).unwrap();
         for action in open {
             let error = "no such folder".to_owned();
-            scribe.record(Input::Outcome { action, outcome: ActionOutcome::Failed { error } }).unwrap();
+            recorder.record(Input::Outcome { action, outcome: ActionOutcome::Failed { error } }).unwrap();
         }
         let lock = place.state.lock().unwrap();
         let busy = set_aside(&config(&place), &named("two-steps")).await.unwrap_err();

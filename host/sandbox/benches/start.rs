@@ -20,19 +20,19 @@ fn main() -> ExitCode {
     criterion.bench_function("start without a boundary", |bench| {
         bench.iter(|| black_box(Command::new(PROGRAM).status().unwrap()));
     });
-    let machine = SandboxSupport::look(std::env::var_os("PATH").as_deref());
+    let sandbox_support = SandboxSupport::look(std::env::var_os("PATH").as_deref());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let place = tempfile::tempdir().unwrap();
     let root = place.path().canonicalize().unwrap();
     let tree = root.join("tree");
     std::fs::create_dir(&tree).unwrap();
     for level in [SandboxLevel::Write, SandboxLevel::Strict] {
-        if let Err(missing) = machine.can(level) {
+        if let Err(missing) = sandbox_support.can(level) {
             eprintln!("{missing}");
             continue;
         }
         criterion.bench_function(&format!("start in {}", level.name()), |bench| {
-            bench.iter(|| runtime.block_on(async { start(&machine, level, &root, &tree) }));
+            bench.iter(|| runtime.block_on(async { start(&sandbox_support, level, &root, &tree) }));
         });
     }
     criterion.final_summary();
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 }
 
 /// Makes a boundary, runs the program in it, and takes it away.
-fn start(machine: &SandboxSupport, level: SandboxLevel, root: &Path, tree: &Path) {
+fn start(sandbox_support: &SandboxSupport, level: SandboxLevel, root: &Path, tree: &Path) {
     let own_exe = std::env::current_exe().unwrap();
     let sandbox = Sandbox::of(level);
     let wanted = BoundaryRequest {
@@ -48,7 +48,7 @@ fn start(machine: &SandboxSupport, level: SandboxLevel, root: &Path, tree: &Path
         path: Some(OsStr::new("/usr/bin:/bin")),
         ..BoundaryRequest::of(&sandbox, tree, root.join("session/inside"), &own_exe)
     };
-    let (boundary, _refused) = Boundary::open(wanted, machine).unwrap();
+    let (boundary, _refused) = Boundary::open(wanted, sandbox_support).unwrap();
     let words = boundary.command();
     let status = Command::new(&words[0]).args(&words[1..]).arg(PROGRAM).status().unwrap();
     assert!(status.success());

@@ -272,10 +272,10 @@ impl Boundary {
     /// [`BoundaryError::Missing`] where the machine cannot do what is asked for.
     pub fn open(
         wanted: BoundaryRequest<'_>,
-        machine: &SandboxSupport,
+        sandbox_support: &SandboxSupport,
     ) -> Result<(Self, RefusalReceiver), BoundaryError> {
         let level = wanted.sandbox.level;
-        machine.can(level)?;
+        sandbox_support.can(level)?;
         let folder = &wanted.folder;
         let failed = |what: &'static str, path: &Path| {
             let path = path.to_owned();
@@ -303,7 +303,7 @@ impl Boundary {
         let mut spec = BoundarySpec {
             level,
             own_exe: wanted.own_exe.to_owned(),
-            bwrap: machine.bwrap.clone().ok(),
+            bwrap: sandbox_support.bwrap.clone().ok(),
             tree,
             tree_id: (found.dev(), found.ino()),
             home: wanted.home.map(Path::to_owned),

@@ -129,7 +129,7 @@ impl Baseline {
 
     /// Whether the folder was made at another time than the one that the baseline was taken in. False if that is not known.
     pub fn is_of_other_folder(&self, workspace: &Workspace) -> bool {
-        let now = FileListing::open_bare(&workspace.root).ok().and_then(|scene| scene.made_ns());
+        let now = FileListing::open_bare(&workspace.root).ok().and_then(|listing| listing.made_ns());
         self.made_ns.zip(now).is_some_and(|(then, now)| then != now)
     }
 
@@ -154,36 +154,36 @@ impl Baseline {
         self
     }
 
-    /// Remembers the files of a scene, the expected ones, and those that the next run reads or runs.
-    pub(crate) fn take(scene: &FileListing, expected: &[String], next_run_files: &[String]) -> Self {
+    /// Remembers the files of a listing, the expected ones, and those that the next run reads or runs.
+    pub(crate) fn take(listing: &FileListing, expected: &[String], next_run_files: &[String]) -> Self {
         let taken_ns = now_ns();
-        let facts = scene.git.as_ref().map(|git| &git.facts);
+        let facts = listing.git.as_ref().map(|git| &git.facts);
         let mut budget = HashBudget::new();
-        let files = watched(scene, expected)
+        let files = watched(listing, expected)
             .into_iter()
             .filter_map(|(name, path)| {
-                let stat = scene.stat(&path)?;
-                let digest = scene.digest(&path, &mut budget);
+                let stat = listing.stat(&path)?;
+                let digest = listing.digest(&path, &mut budget);
                 Some((name, BaselineFile { stat, digest }))
             })
             .collect();
         Self {
             head: facts.map(|facts| facts.head.clone()).unwrap_or_default(),
             branch: facts.map(|facts| facts.branch.clone()).unwrap_or_default(),
-            by_git: scene.git.is_some(),
-            cut: scene.cut,
+            by_git: listing.git.is_some(),
+            cut: listing.cut,
             taken_ns,
-            made_ns: scene.made_ns(),
+            made_ns: listing.made_ns(),
             files,
             earlier: BTreeMap::new(),
-            has_unseen: scene.has_unseen,
-            next_run_files: NamedFiles::take(scene, next_run_files),
+            has_unseen: listing.has_unseen,
+            next_run_files: NamedFiles::take(listing, next_run_files),
         }
     }
 
-    /// What differs in a later scene; at most `named` files by name.
-    pub(crate) fn compare(&self, scene: &FileListing, expected: &[String], named: usize) -> WorkspaceFacts {
-        let mut paths = watched(scene, expected);
+    /// What differs in a later listing; at most `named` files by name.
+    pub(crate) fn compare(&self, listing: &FileListing, expected: &[String], named: usize) -> WorkspaceFacts {
+        let mut paths = watched(listing, expected);
         for name in self.files.keys() {
             paths.entry(name.clone()).or_insert_with(|| PathBuf::from(name));
         }
@@ -191,7 +191,7 @@ impl Baseline {
         let mut changed = Vec::new();
         let mut changed_beyond = 0;
         for (name, path) in &paths {
-            let Some(stat) = self.difference(scene, name, path, &mut budget) else {
+            let Some(stat) = self.difference(listing, name, path, &mut budget) else {
                 continue;
             };
             // An objective is held to the files that it names, so these are never merely counted.
@@ -203,34 +203,34 @@ impl Baseline {
                 path: name.clone(),
                 bytes: stat.as_ref().map_or(0, |stat| stat.bytes),
                 exists: stat.is_some(),
-                digest: stat.and_then(|_| scene.digest(path, &mut budget)),
+                digest: stat.and_then(|_| listing.digest(path, &mut budget)),
                 is_new: !self.files.contains_key(name),
             });
         }
         let mut missing: Vec<String> =
-            expected.iter().filter(|path| !scene.has_file(path)).cloned().collect();
+            expected.iter().filter(|path| !listing.has_file(path)).cloned().collect();
         missing.sort();
         missing.dedup();
         WorkspaceFacts {
-            git: scene.git.as_ref().map_or_else(GitFacts::default, |git| git.facts.clone()),
-            files: u32::try_from(scene.files.len()).unwrap_or(u32::MAX),
+            git: listing.git.as_ref().map_or_else(GitFacts::default, |git| git.facts.clone()),
+            files: u32::try_from(listing.files.len()).unwrap_or(u32::MAX),
             changed,
             changed_beyond,
             missing,
-            written: self.written(scene, expected),
-            next_run_files: self.next_run_files.changed(scene),
-            has_unseen: self.has_unseen || scene.has_unseen,
+            written: self.written(listing, expected),
+            next_run_files: self.next_run_files.changed(listing),
+            has_unseen: self.has_unseen || listing.has_unseen,
         }
     }
 
     /// Expected files that were written: work that finds a file as it should be may write it once more, or leave it so.
-    fn written(&self, scene: &FileListing, expected: &[String]) -> Vec<WrittenFile> {
+    fn written(&self, listing: &FileListing, expected: &[String]) -> Vec<WrittenFile> {
         let as_it_was = |path: &str, now: &FileStat| {
             let known = self.files.get(path).map(|known| (known.stat.modified_ns, known.stat.inode));
             known == Some((now.modified_ns, now.inode))
         };
         let expected: BTreeSet<&String> = expected.iter().collect();
-        let there = expected.into_iter().filter_map(|path| Some((path, scene.stat(Path::new(path))?)));
+        let there = expected.into_iter().filter_map(|path| Some((path, listing.stat(Path::new(path))?)));
         there
             .filter(|(path, now)| !as_it_was(path, now))
             .map(|(path, now)| WrittenFile { path: path.clone(), at_ns: now.modified_ns })
@@ -240,15 +240,15 @@ impl Baseline {
     /// Whether a file differs: nothing where it does not, else how it is now, absent where it is gone.
     fn difference(
         &self,
-        scene: &FileListing,
+        listing: &FileListing,
         name: &str,
         path: &Path,
         budget: &mut HashBudget,
     ) -> Option<Option<FileStat>> {
-        let now = scene.stat(path);
+        let now = listing.stat(path);
         match (self.files.get(name), now) {
             (None, None) => None,
-            (None, Some(now)) => self.is_new(scene, path, &now).then_some(Some(now)),
+            (None, Some(now)) => self.is_new(listing, path, &now).then_some(Some(now)),
             (Some(_), None) => Some(None),
             (Some(known), Some(now)) => {
                 let settled = known.stat.changed_ns < self.taken_ns - RACY_NS;
@@ -258,7 +258,7 @@ impl Baseline {
                     false
                 } else {
                     // Unequal times alone prove nothing where the contents can be compared.
-                    match (&known.digest, scene.digest(path, budget)) {
+                    match (&known.digest, listing.digest(path, budget)) {
                         (Some(before), Some(after)) => *before == after,
                         _ => known.stat == now,
                     }
@@ -270,33 +270,33 @@ impl Baseline {
 
     /// Whether a file that the baseline does not list came after it. Three lists cannot tell by themselves: one that
     /// was cut, one that git made where no git lists now, and the reverse.
-    fn is_new(&self, scene: &FileListing, path: &Path, now: &FileStat) -> bool {
+    fn is_new(&self, listing: &FileListing, path: &Path, now: &FileStat) -> bool {
         if self.cut {
-            return match &scene.git {
+            return match &listing.git {
                 Some(git) => git.differing.iter().any(|differing| differing == path),
                 None => now.changed_ns >= self.taken_ns,
             };
         }
-        self.by_git == scene.git.is_some() || now.changed_ns >= self.taken_ns
+        self.by_git == listing.git.is_some() || now.changed_ns >= self.taken_ns
     }
 }
 
 /// Those of these files that are not as they are described, and those of which that cannot be told.
-pub(crate) fn differing(scene: &FileListing, left: Vec<ChangedFile>) -> Vec<CurrentFile> {
-    let (paths, mut budget) = (watched(scene, &[]), HashBudget::new());
+pub(crate) fn differing(listing: &FileListing, left: Vec<ChangedFile>) -> Vec<CurrentFile> {
+    let (paths, mut budget) = (watched(listing, &[]), HashBudget::new());
     let current = left.into_iter().filter_map(|left| {
         let path = path_of(&paths, &left);
-        let stat = scene.stat(path);
+        let stat = listing.stat(path);
         if stat.is_none() && !left.exists {
             return None;
         }
-        let digest = stat.as_ref().and_then(|_| scene.digest(path, &mut budget));
+        let digest = stat.as_ref().and_then(|_| listing.digest(path, &mut budget));
         let contents = left.digest.as_ref().zip(digest.as_ref());
         let now = CurrentFile {
             exists: stat.is_some(),
             differs: true,
             digest: digest.clone(),
-            touched_ns: scene.touched_ns(path),
+            touched_ns: listing.touched_ns(path),
             place: path.to_owned(),
             bytes: stat.as_ref().map_or(0, |stat| stat.bytes),
             modified_ns: stat.map_or(0, |stat| stat.modified_ns),
@@ -313,11 +313,11 @@ fn path_of<'a>(paths: &'a BTreeMap<String, PathBuf>, file: &'a ChangedFile) -> &
     paths.get(&file.path).map_or(Path::new(&file.path), PathBuf::as_path)
 }
 
-/// The files of a scene that are compared: the listed ones, where the list is cut those that git knows to differ, and
+/// The files of a listing that are compared: the listed ones, where the list is cut those that git knows to differ, and
 /// the expected ones. By the name that facts carry.
-fn watched(scene: &FileListing, expected: &[String]) -> BTreeMap<String, PathBuf> {
-    let differing = scene.git.iter().flat_map(|git| &git.differing).take(MAX_FILES);
-    scene
+fn watched(listing: &FileListing, expected: &[String]) -> BTreeMap<String, PathBuf> {
+    let differing = listing.git.iter().flat_map(|git| &git.differing).take(MAX_FILES);
+    listing
         .files
         .iter()
         .chain(differing)

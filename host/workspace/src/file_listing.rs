@@ -81,20 +81,20 @@ impl FileListing {
         paths.retain(|path| own.is_none_or(|own| !path.starts_with(own)));
         paths.sort();
         paths.dedup();
-        let mut scene = Self { git, dir, files: Vec::new(), cut: !is_whole, has_unseen: !is_whole };
+        let mut listing = Self { git, dir, files: Vec::new(), cut: !is_whole, has_unseen: !is_whole };
         let mut paths = paths.into_iter();
         for path in paths.by_ref() {
-            if scene.stat(&path).is_none() {
+            if listing.stat(&path).is_none() {
                 continue; // A tracked file that was deleted, or one that vanished just now.
             }
-            if scene.files.len() == MAX_FILES {
-                scene.cut = true;
-                scene.has_unseen |= scene.is_beyond_git(iter::once(path).chain(paths));
+            if listing.files.len() == MAX_FILES {
+                listing.cut = true;
+                listing.has_unseen |= listing.is_beyond_git(iter::once(path).chain(paths));
                 break;
             }
-            scene.files.push(path);
+            listing.files.push(path);
         }
-        Ok(scene)
+        Ok(listing)
     }
 
     /// Opens the folder without listing anything: enough to ask for single files.

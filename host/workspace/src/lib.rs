@@ -155,7 +155,7 @@ impl Workspace {
         next_run_files: &[String],
     ) -> Result<Baseline, WorkspaceError> {
         let (expected, next_run_files) = (expected.to_vec(), next_run_files.to_vec());
-        self.listed(None, move |scene| Baseline::take(scene, &expected, &next_run_files)).await
+        self.listed(None, move |listing| Baseline::take(listing, &expected, &next_run_files)).await
     }
 
     /// What is on disk now, and what of it differs from the baseline (A5). A workspace that is gone is a fact, not
@@ -170,7 +170,7 @@ impl Workspace {
         expected: &[String],
     ) -> Result<WorkspaceFacts, WorkspaceError> {
         let (expected, start) = (expected.to_vec(), baseline.clone());
-        self.listed(Some(baseline), move |scene| start.compare(scene, &expected, MAX_CHANGED)).await
+        self.listed(Some(baseline), move |listing| start.compare(listing, &expected, MAX_CHANGED)).await
     }
 
     /// Every file that differs from the baseline, where [`Workspace::assess`] names only the first [`MAX_CHANGED`]:
@@ -180,7 +180,7 @@ impl Workspace {
     /// As for [`Workspace::assess`].
     pub async fn all_changed(&self, baseline: &Baseline) -> Result<Vec<ChangedFile>, WorkspaceError> {
         let start = baseline.clone();
-        self.listed(Some(baseline), move |scene| start.compare(scene, &[], usize::MAX).changed).await
+        self.listed(Some(baseline), move |listing| start.compare(listing, &[], usize::MAX).changed).await
     }
 
     /// Those of the paths that are not in the workspace. Links are followed, but not out of it.
@@ -191,8 +191,8 @@ impl Workspace {
         self.held()?;
         let root = self.root.clone();
         blocking(move || {
-            let scene = file_listing::FileListing::open_bare(&root)?;
-            Ok(paths.into_iter().filter(|path| !scene.has_file(path)).collect())
+            let listing = file_listing::FileListing::open_bare(&root)?;
+            Ok(paths.into_iter().filter(|path| !listing.has_file(path)).collect())
         })
         .await
     }
@@ -202,7 +202,7 @@ impl Workspace {
     /// # Errors
     /// As for [`Workspace::assess`].
     pub async fn differing(&self, left: Vec<ChangedFile>) -> Result<Vec<CurrentFile>, WorkspaceError> {
-        self.listed(None, move |scene| baseline::differing(scene, left)).await
+        self.listed(None, move |listing| baseline::differing(listing, left)).await
     }
 
     /// The names of those of these files that are as a commit has them at their paths. None without git.

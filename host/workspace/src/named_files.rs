@@ -32,9 +32,9 @@ enum NamedFileState {
 
 impl NamedFiles {
     /// Looks at these paths, relative to the workspace.
-    pub(crate) fn take<'n>(scene: &FileListing, names: impl IntoIterator<Item = &'n String>) -> Self {
+    pub(crate) fn take<'n>(listing: &FileListing, names: impl IntoIterator<Item = &'n String>) -> Self {
         let mut budget = HashBudget::new();
-        let state = |name: &String| (name.clone(), NamedFileState::of(scene, Path::new(name), &mut budget));
+        let state = |name: &String| (name.clone(), NamedFileState::of(listing, Path::new(name), &mut budget));
         Self(names.into_iter().map(state).collect())
     }
 
@@ -48,27 +48,27 @@ impl NamedFiles {
         self
     }
 
-    /// The names of what differs in a later scene, or of which that cannot be told.
-    pub(crate) fn changed(&self, scene: &FileListing) -> Vec<String> {
-        let now = Self::take(scene, self.0.keys());
+    /// The names of what differs in a later listing, or of which that cannot be told.
+    pub(crate) fn changed(&self, listing: &FileListing) -> Vec<String> {
+        let now = Self::take(listing, self.0.keys());
         let both = self.0.iter().zip(now.0.values());
         both.filter(|((_, before), now)| before.may_differ(now)).map(|((name, _), _)| name.clone()).collect()
     }
 }
 
 impl NamedFileState {
-    fn of(scene: &FileListing, path: &Path, budget: &mut HashBudget) -> Self {
-        if let Some(stat) = scene.stat(path) {
-            return Self::File { digest: scene.digest(path, budget), stat };
+    fn of(listing: &FileListing, path: &Path, budget: &mut HashBudget) -> Self {
+        if let Some(stat) = listing.stat(path) {
+            return Self::File { digest: listing.digest(path, budget), stat };
         }
-        if !scene.is_folder(path) {
+        if !listing.is_folder(path) {
             return Self::Absent;
         }
-        let Some(files) = scene.files_below(path) else { return Self::Unknown };
+        let Some(files) = listing.files_below(path) else { return Self::Unknown };
         let mut all = DigestBuilder::default();
         for file in files {
-            let Some(stat) = scene.stat(&file) else { continue };
-            let content = match scene.digest(&file, budget) {
+            let Some(stat) = listing.stat(&file) else { continue };
+            let content = match listing.digest(&file, budget) {
                 Some(digest) => digest.to_string(),
                 None => format!("{stat:?}"),
             };

@@ -13,11 +13,11 @@ use crate::scenario::script;
 pub(crate) fn refused_compaction(agent: &RealAgent) {
     // B1, A6
     let threshold = format!("compact-percent = {}", agent.compact_percent);
-    let Some(scene) = RealAgentFixture::of(agent, &threshold) else { return };
-    let scene = scene.with(&[("DISABLE_COMPACT", "1")]);
-    let simulator = Simulator::start(script(&scene, [2, 0, 0]).message_scale(MESSAGE_SCALE)).unwrap();
-    let run = scene.run(&simulator);
-    scene.expect_done(&run);
+    let Some(fixture) = RealAgentFixture::of(agent, &threshold) else { return };
+    let fixture = fixture.with(&[("DISABLE_COMPACT", "1")]);
+    let simulator = Simulator::start(script(&fixture, [2, 0, 0]).message_scale(MESSAGE_SCALE)).unwrap();
+    let run = fixture.run(&simulator);
+    fixture.expect_done(&run);
     run.expect_sessions(2, 1);
     let refusals: Vec<_> = run.key_events().into_iter().filter_map(refusal).collect();
     assert_eq!(refusals, ["/compact isn't available in this environment."], "{:#?}", run.key_events());
@@ -38,28 +38,28 @@ pub(crate) struct UnreadyCase {
 
 /// Known before its first session: `check` says so and ends with 2, and the run asks at once.
 pub(crate) fn known_before(agent: &RealAgent, permission: &str, unready: &UnreadyCase) {
-    let Some(scene) = unready.scene(agent, permission) else { return };
+    let Some(fixture) = unready.fixture(agent, permission) else { return };
     let simulator = Simulator::start(ModelScript::new()).unwrap();
-    let (code, checked) = scene.ended(&["check", "relay.toml"], &simulator);
+    let (code, checked) = fixture.ended(&["check", "relay.toml"], &simulator);
     assert_eq!(code, Some(2), "{checked}");
-    let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
+    let (code, said) = fixture.ended(&["run", "relay.toml"], &simulator);
     assert_eq!(code, Some(5), "{said}");
     for (wanted, said) in
         [unready.says, unready.remedy].iter().flat_map(|wanted| [(wanted, &checked), (wanted, &said)])
     {
         assert!(said.contains(wanted), "{wanted} is not in: {said}");
     }
-    assert_eq!(RealAgentRun::read(&scene.stage).groups.len(), 0, "no process was started");
+    assert_eq!(RealAgentRun::read(&fixture.stage).groups.len(), 0, "no process was started");
     assert_eq!(asked(&simulator), []);
 }
 
 /// Found in its first session: one question with the agent's own reason and what mends it, no retry and no handoff.
 pub(crate) fn asks_once(agent: &RealAgent, permission: &str, unready: &UnreadyCase) {
-    let Some(scene) = unready.scene(agent, permission) else { return };
+    let Some(fixture) = unready.fixture(agent, permission) else { return };
     let simulator = Simulator::start(ModelScript::new()).unwrap();
-    let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
+    let (code, said) = fixture.ended(&["run", "relay.toml"], &simulator);
     assert_eq!(code, Some(5), "{said}");
-    let run = RealAgentRun::read(&scene.stage);
+    let run = RealAgentRun::read(&fixture.stage);
     let phase = run.phase();
     assert_eq!(phase.status, PhaseStatus::Paused, "{said}\n{:#?}", run.key_events());
     assert_eq!((phase.sessions.len(), phase.handoffs.len()), (1, 0), "{:#?}", run.key_events());
@@ -73,19 +73,19 @@ pub(crate) fn asks_once(agent: &RealAgent, permission: &str, unready: &UnreadyCa
     let stops = run.stops();
     assert!(matches!(stops.as_slice(), [(_, evidence)] if evidence.contains(unready.says)), "{stops:?}");
     assert_eq!(asked(&simulator), []);
-    assert_eq!(scene.left(&run.groups), [""; 0]);
+    assert_eq!(fixture.left(&run.groups), [""; 0]);
 }
 
 /// A key that the provider refuses, which the agent tries again by itself: each try is told with the reason, then comes one question.
 pub(crate) fn refused_key(agent: &RealAgent) {
     let switches = &[("CLAUDE_CODE_MAX_RETRIES", "2")];
     let unready = UnreadyCase { role: "", lacking: &[], switches, says: "", remedy: "" };
-    let Some(scene) = unready.scene(agent, "edit") else { return };
+    let Some(fixture) = unready.fixture(agent, "edit") else { return };
     let simulator =
         Simulator::start(ModelScript::new().failing(ScriptedFailure::unauthorized(u32::MAX))).unwrap();
-    let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
+    let (code, said) = fixture.ended(&["run", "relay.toml"], &simulator);
     assert_eq!(code, Some(5), "{said}");
-    let run = RealAgentRun::read(&scene.stage);
+    let run = RealAgentRun::read(&fixture.stage);
     let told =
         |notice: &ProgressEvent| matches!(notice, ProgressEvent::AgentRetries { status: Some(401), .. });
     assert_eq!(run.story.count(told), 2, "{:#?}", run.story.notices);
@@ -100,11 +100,11 @@ pub(crate) fn refused_key(agent: &RealAgent) {
 /// A model that the provider does not have: no retry, and one question with what mends it.
 pub(crate) fn unknown_model(agent: &RealAgent) {
     let unready = UnreadyCase { role: "", lacking: &[], switches: &[], says: "", remedy: "" };
-    let Some(scene) = unready.scene(agent, "edit") else { return };
+    let Some(fixture) = unready.fixture(agent, "edit") else { return };
     let simulator = Simulator::start(ModelScript::new().failing(ScriptedFailure::unknown_model())).unwrap();
-    let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
+    let (code, said) = fixture.ended(&["run", "relay.toml"], &simulator);
     assert_eq!(code, Some(5), "{said}");
-    let run = RealAgentRun::read(&scene.stage);
+    let run = RealAgentRun::read(&fixture.stage);
     let [question] = run.story.view.questions.as_slice() else { panic!("{:#?}", run.story.view.questions) };
     for wanted in ["model", "`model`"] {
         assert!(question.text.contains(wanted), "{question:#?}");
@@ -114,7 +114,7 @@ pub(crate) fn unknown_model(agent: &RealAgent) {
 }
 
 impl UnreadyCase {
-    fn scene<'a>(&self, agent: &'a RealAgent, permission: &str) -> Option<RealAgentFixture<'a>> {
+    fn fixture<'a>(&self, agent: &'a RealAgent, permission: &str) -> Option<RealAgentFixture<'a>> {
         let role = format!("{}\n{}", agent.role_with(permission)?, self.role);
         let workflow = format!(
             "name = \"relay\"\ngoal = \"One file.\"\n[roles.executor]\n{role}\n[limits]\nbackoff = \"1s\"\n[[phases]]\n\

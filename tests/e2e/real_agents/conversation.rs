@@ -15,19 +15,19 @@ use crate::support::until;
 /// Interrupted in the middle of the second objective, and taken up again. `forgets` takes away what the agent kept of its conversation.
 pub(crate) fn interrupted(agent: &RealAgent, forgets: bool) {
     // N2, C13
-    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
-    let simulator = Simulator::start(hanging_once(&scene, 1).message_scale(MESSAGE_SCALE)).unwrap();
-    let host = scene.start(&["run", "relay.toml"], &simulator);
+    let Some(fixture) = RealAgentFixture::of(agent, "") else { return };
+    let simulator = Simulator::start(hanging_once(&fixture, 1).message_scale(MESSAGE_SCALE)).unwrap();
+    let host = fixture.start(&["run", "relay.toml"], &simulator);
     until("the model hangs", || count(&simulator, &AnswerKind::Hung) > 0);
     host.interrupt();
-    let before = conversations(&scene);
+    let before = conversations(&fixture);
     if forgets {
-        scene.forget_conversations();
+        fixture.forget_conversations();
     }
-    let run = scene.baton(&["resume"], &simulator);
-    scene.expect_done(&run);
+    let run = fixture.baton(&["resume"], &simulator);
+    fixture.expect_done(&run);
     run.expect_sessions(if forgets { 3 } else { 2 }, 0);
-    let after = conversations(&scene);
+    let after = conversations(&fixture);
     assert_eq!(before.len(), 1, "{before:?}");
     let last = after.last().unwrap();
     assert_eq!(*last == before[0], !forgets, "{after:?}");
@@ -50,14 +50,15 @@ pub(crate) fn interrupted(agent: &RealAgent, forgets: bool) {
         "{:#?}",
         run.key_events()
     );
-    let place = [scene.stage.workspace.display().to_string(), scene.stage.state_root().display().to_string()];
+    let place =
+        [fixture.stage.workspace.display().to_string(), fixture.stage.state_root().display().to_string()];
     let place = ["--workspace", &place[0], "--state-dir", &place[1]];
-    scene.stage.baton(&[&["replay", "--verify"], &place[..]].concat()).expect(0);
+    fixture.stage.baton(&[&["replay", "--verify"], &place[..]].concat()).expect(0);
 }
 
 /// What the agent called each of its sessions, in order.
-fn conversations(scene: &RealAgentFixture<'_>) -> Vec<String> {
-    let journal = Journal::open_read_only(&scene.stage.state()).unwrap();
+fn conversations(fixture: &RealAgentFixture<'_>) -> Vec<String> {
+    let journal = Journal::open_read_only(&fixture.stage.state()).unwrap();
     let run = journal.latest().unwrap().expect("a run").run;
     let named = |entry: JournalEntry| match entry {
         JournalEntry::Input(stamped) => match stamped.input {

@@ -11,22 +11,22 @@ const CALLS: usize = 60;
 
 pub(crate) fn long_objective(agent: &RealAgent) {
     // A1, A8
-    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
-    let mut alpha = scene.turns("alpha", 0);
+    let Some(fixture) = RealAgentFixture::of(agent, "") else { return };
+    let mut alpha = fixture.turns("alpha", 0);
     let page = |number| {
         let name = format!("alpha-{}.txt", number % 5);
-        scene.stage.workspace.canonicalize().unwrap().join(name)
+        fixture.stage.workspace.canonicalize().unwrap().join(name)
     };
     let calls =
         (1..=CALLS).map(|number| ModelTurn::write(page(number).display(), format!("page {number}\n")));
     alpha.splice(0..0, calls);
     let script =
         OBJECTIVES[1..].iter().fold(ModelScript::new().on("- [alpha]", alpha), |script, objective| {
-            script.on(format!("- [{objective}]"), scene.turns(objective, 0))
+            script.on(format!("- [{objective}]"), fixture.turns(objective, 0))
         });
     let simulator = Simulator::start(script).unwrap();
-    let run = scene.run(&simulator);
-    scene.expect_done(&run);
+    let run = fixture.run(&simulator);
+    fixture.expect_done(&run);
     assert!(page(CALLS).is_file(), "{:#?}", asked(&simulator));
     run.expect_sessions(1, 0);
     assert_eq!(run.stops(), [], "{:#?}", run.key_events());

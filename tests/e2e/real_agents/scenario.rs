@@ -19,28 +19,28 @@ use crate::support::until;
 const RESETS_IN_S: [u64; 2] = [12, 45];
 
 /// Every objective in turn, with so many pages.
-pub(crate) fn script(scene: &RealAgentFixture<'_>, pages: [usize; 3]) -> ModelScript {
+pub(crate) fn script(fixture: &RealAgentFixture<'_>, pages: [usize; 3]) -> ModelScript {
     OBJECTIVES.iter().zip(pages).fold(ModelScript::new(), |script, (objective, pages)| {
-        script.on(format!("- [{objective}]"), scene.turns(objective, pages))
+        script.on(format!("- [{objective}]"), fixture.turns(objective, pages))
     })
 }
 
 pub(crate) fn success(agent: &RealAgent) {
-    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
-    let simulator = Simulator::start(script(&scene, [0; 3])).unwrap();
-    let run = scene.run(&simulator);
-    scene.expect_done(&run);
+    let Some(fixture) = RealAgentFixture::of(agent, "") else { return };
+    let simulator = Simulator::start(script(&fixture, [0; 3])).unwrap();
+    let run = fixture.run(&simulator);
+    fixture.expect_done(&run);
     run.expect_sessions(1, 0);
     assert_eq!((run.stops(), run.waits()), (Vec::new(), Vec::new()), "{:#?}", run.key_events());
     // N6: what Codex would note for good of any folder that it may write in.
-    let settings = scene.settings_of_codex();
+    let settings = fixture.settings_of_codex();
     assert!(!settings.contains("trust_level"), "{settings}");
 }
 
 /// The agent reports by Baton's own tools, whatever its role may do, and nobody is asked.
 pub(crate) fn tools(agent: &RealAgent, permission: &str) {
     // C7, C19
-    let Some(scene) = RealAgentFixture::of_reports(agent, permission) else { return };
+    let Some(fixture) = RealAgentFixture::of_reports(agent, permission) else { return };
     let script = OBJECTIVES.iter().enumerate().fold(ModelScript::new(), |script, (at, objective)| {
         let call = |tool: &str, arguments| ModelTurn::mcp("baton", tool, arguments);
         let mut turns = vec![
@@ -63,7 +63,7 @@ pub(crate) fn tools(agent: &RealAgent, permission: &str) {
         script.on(format!("- [{objective}]"), turns)
     });
     let simulator = Simulator::start(script).unwrap();
-    let run = scene.run(&simulator);
+    let run = fixture.run(&simulator);
 
     let requests = simulator.requests();
     let called = |name: &str| {
@@ -80,27 +80,28 @@ pub(crate) fn tools(agent: &RealAgent, permission: &str) {
     assert_eq!(run.reports.len(), 3 * OBJECTIVES.len(), "{:#?}", run.reports);
     assert_eq!(run.story.done().len(), OBJECTIVES.len(), "{:#?}", run.key_events());
     let done: Vec<_> = OBJECTIVES.iter().map(|id| ((*id).to_owned(), "done".to_owned())).collect();
-    assert_eq!(scene.progress(), done);
-    let status = scene.stage.baton(&["status"]).expect(0).stdout;
+    assert_eq!(fixture.progress(), done);
+    let status = fixture.stage.baton(&["status"]).expect(0).stdout;
     assert!(status.contains(&format!("{0}/{0}", OBJECTIVES.len())), "{status}");
     for objective in OBJECTIVES {
         let name = format!("notes/{objective}.md");
-        assert!(scene.stage.artifacts().iter().any(|artifact| artifact.name == name));
+        assert!(fixture.stage.artifacts().iter().any(|artifact| artifact.name == name));
     }
     run.expect_sessions(1, 0);
-    assert_eq!((run.stops(), scene.left(&run.groups)), (Vec::new(), Vec::new()), "{:#?}", run.key_events());
+    assert_eq!((run.stops(), fixture.left(&run.groups)), (Vec::new(), Vec::new()), "{:#?}", run.key_events());
 }
 
 /// Out of context in the middle of the second objective, by the provider's own words.
 pub(crate) fn exhaustion(agent: &RealAgent) {
     // A4, A5, A6, A7
-    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
-    let script =
-        script(&scene, [2, 3, 0]).message_scale(MESSAGE_SCALE).max_prompt_tokens(agent.narrow_window_tokens);
+    let Some(fixture) = RealAgentFixture::of(agent, "") else { return };
+    let script = script(&fixture, [2, 3, 0])
+        .message_scale(MESSAGE_SCALE)
+        .max_prompt_tokens(agent.narrow_window_tokens);
     let simulator = Simulator::start(script).unwrap();
-    let run = scene.run(&simulator);
-    scene.expect_done(&run);
-    assert_eq!(scene.stage.read("beta-page-3.txt"), filler());
+    let run = fixture.run(&simulator);
+    fixture.expect_done(&run);
+    assert_eq!(fixture.stage.read("beta-page-3.txt"), filler());
 
     let requests = simulator.requests();
     let too_long = requests.iter().find(|request| request.answered == AnswerKind::TooLong);
@@ -121,7 +122,7 @@ pub(crate) fn exhaustion(agent: &RealAgent) {
     let sessions = &phase.sessions;
     let by: Vec<_> = phase.objectives.iter().filter_map(|objective| objective.by.as_ref()).collect();
     assert_eq!(by, [&sessions[0].id, &sessions[1].id, &sessions[1].id]);
-    assert!(scene.stage.workspace.join(&phase.handoffs[0].path).is_file());
+    assert!(fixture.stage.workspace.join(&phase.handoffs[0].path).is_file());
     let continued = requests.iter().rfind(|request| request.prompt.contains("- [beta]")).unwrap();
     assert!(continued.prompt.contains("- done: alpha"), "{}", continued.prompt);
 }
@@ -129,11 +130,11 @@ pub(crate) fn exhaustion(agent: &RealAgent) {
 /// Refused once for the rate of its requests, the agent tries again by itself.
 pub(crate) fn rate_limit(agent: &RealAgent) {
     // B6, B8
-    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
+    let Some(fixture) = RealAgentFixture::of(agent, "") else { return };
     let failure = ScriptedFailure::rate_limited(1).retry_after_s(1).after(1);
-    let simulator = Simulator::start(script(&scene, [0; 3]).failing(failure)).unwrap();
-    let run = scene.run(&simulator);
-    scene.expect_done(&run);
+    let simulator = Simulator::start(script(&fixture, [0; 3]).failing(failure)).unwrap();
+    let run = fixture.run(&simulator);
+    fixture.expect_done(&run);
     assert_eq!(count(&simulator, &AnswerKind::Failed(429)), 1, "{:#?}", asked(&simulator));
     run.expect_sessions(1, 0);
     assert_eq!(run.stops(), [], "{:#?}", run.key_events());
@@ -148,16 +149,16 @@ pub(crate) fn rate_limit(agent: &RealAgent) {
 pub(crate) fn quota(agent: &RealAgent) {
     // B4, B5, B6
     for resets_in_s in RESETS_IN_S {
-        let Some(scene) = RealAgentFixture::of(agent, "") else { return };
+        let Some(fixture) = RealAgentFixture::of(agent, "") else { return };
         let resets_at_s = match agent.reset_precision {
             // Told without seconds, only a whole minute is told as it is.
             ResetPrecision::Minute => (now_s() + resets_in_s).next_multiple_of(60),
             ResetPrecision::Nothing | ResetPrecision::Second => now_s() + resets_in_s,
         };
         let failure = ScriptedFailure::quota_until(resets_at_s).after(1);
-        let simulator = Simulator::start(script(&scene, [0; 3]).failing(failure)).unwrap();
-        let run = scene.run(&simulator);
-        scene.expect_done(&run);
+        let simulator = Simulator::start(script(&fixture, [0; 3]).failing(failure)).unwrap();
+        let run = fixture.run(&simulator);
+        fixture.expect_done(&run);
         if count(&simulator, &AnswerKind::Failed(429)) > 0 {
             return waited(agent, &run, resets_at_s);
         }
@@ -185,10 +186,10 @@ fn waited(agent: &RealAgent, run: &RealAgentRun, resets_at_s: u64) {
 pub(crate) fn compaction(agent: &RealAgent) {
     // B1, B3
     let threshold = format!("compact-percent = {}", agent.compact_percent);
-    let Some(scene) = RealAgentFixture::of(agent, &threshold) else { return };
-    let simulator = Simulator::start(script(&scene, [2, 0, 0]).message_scale(MESSAGE_SCALE)).unwrap();
-    let run = scene.run(&simulator);
-    scene.expect_done(&run);
+    let Some(fixture) = RealAgentFixture::of(agent, &threshold) else { return };
+    let simulator = Simulator::start(script(&fixture, [2, 0, 0]).message_scale(MESSAGE_SCALE)).unwrap();
+    let run = fixture.run(&simulator);
+    fixture.expect_done(&run);
     let happened = |what: fn(&ProgressEvent) -> bool| run.story.count(what);
     assert_eq!(
         (
@@ -217,9 +218,9 @@ pub(crate) fn compaction(agent: &RealAgent) {
 }
 
 /// The model hangs in the middle of the second objective, once; the first has so many pages.
-pub(crate) fn hanging_once(scene: &RealAgentFixture<'_>, pages: usize) -> ModelScript {
+pub(crate) fn hanging_once(fixture: &RealAgentFixture<'_>, pages: usize) -> ModelScript {
     let hung = Arc::new(AtomicBool::new(false));
-    let mut beta = scene.turns("beta", 0);
+    let mut beta = fixture.turns("beta", 0);
     beta.insert(
         1,
         ModelTurn::computed(move |_| match hung.swap(true, Ordering::SeqCst) {
@@ -228,23 +229,23 @@ pub(crate) fn hanging_once(scene: &RealAgentFixture<'_>, pages: usize) -> ModelS
         }),
     );
     ModelScript::new()
-        .on("- [alpha]", scene.turns("alpha", pages))
+        .on("- [alpha]", fixture.turns("alpha", pages))
         .on("- [beta]", beta)
-        .on("- [gamma]", scene.turns("gamma", 0))
+        .on("- [gamma]", fixture.turns("gamma", 0))
 }
 
 /// The host is killed while the agent works; the agent dies with it, and another host finishes.
 pub(crate) fn kill(agent: &RealAgent) {
-    let Some(scene) = RealAgentFixture::of(agent, "") else { return };
-    let simulator = Simulator::start(hanging_once(&scene, 0)).unwrap();
-    let host = scene.start(&["run", "relay.toml"], &simulator);
+    let Some(fixture) = RealAgentFixture::of(agent, "") else { return };
+    let simulator = Simulator::start(hanging_once(&fixture, 0)).unwrap();
+    let host = fixture.start(&["run", "relay.toml"], &simulator);
     until("the model hangs", || count(&simulator, &AnswerKind::Hung) > 0);
     host.kill();
-    let groups = RealAgentRun::read(&scene.stage).groups;
-    until("the agent is gone", || scene.left(&groups).is_empty());
+    let groups = RealAgentRun::read(&fixture.stage).groups;
+    until("the agent is gone", || fixture.left(&groups).is_empty());
 
-    let run = scene.baton(&["resume"], &simulator);
-    scene.expect_done(&run);
+    let run = fixture.baton(&["resume"], &simulator);
+    fixture.expect_done(&run);
     run.expect_sessions(2, 0);
 }
 

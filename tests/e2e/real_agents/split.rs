@@ -24,8 +24,8 @@ const ASKED: &str = "This is more than one session can do well, so I have asked 
 pub(crate) fn split(agent: &RealAgent) {
     // D2, D3, D4, D7
     let limits = "agents = 2\n";
-    let Some(scene) = RealAgentFixture::of_split(agent, limits) else { return };
-    scene.stage.make_repository();
+    let Some(fixture) = RealAgentFixture::of_split(agent, limits) else { return };
+    fixture.stage.make_repository();
 
     let groups = json!([
         { "title": "The first file", "objectives": ["alpha"] },
@@ -36,7 +36,7 @@ pub(crate) fn split(agent: &RealAgent) {
     if agent.searches {
         asks.insert(0, ModelTurn::find("baton", &["split_request"]));
     }
-    let trees = scene.stage.state().path().join("trees");
+    let trees = fixture.stage.state().path().join("trees");
     let script = OBJECTIVES.into_iter().fold(ModelScript::new().on("# Phase write:", asks), |script, id| {
         let trees = trees.clone();
         let write = ModelTurn::computed(move |asked| {
@@ -50,7 +50,7 @@ pub(crate) fn split(agent: &RealAgent) {
         script.on(format!("- [{id}]"), turns.collect::<Vec<_>>())
     });
     let simulator = Simulator::start(script).unwrap();
-    let run = scene.run(&simulator);
+    let run = fixture.run(&simulator);
 
     let phases = &run.story.view.phases;
     let ids: Vec<_> = phases.iter().map(|phase| (phase.id.as_str(), phase.status, phase.verified)).collect();
@@ -60,17 +60,17 @@ pub(crate) fn split(agent: &RealAgent) {
     assert!(run.reports.iter().any(|(_, report)| matches!(report, AgentReport::SplitRequest { .. })));
     assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Merged { .. })), 2);
     assert_eq!(run.story.count(|notice| matches!(notice, ProgressEvent::Landed { committed: true, .. })), 1);
-    assert_eq!(most_at_once(&scene.stage), 2, "{:#?}", run.key_events());
+    assert_eq!(most_at_once(&fixture.stage), 2, "{:#?}", run.key_events());
 
     for id in OBJECTIVES {
-        assert_eq!(scene.stage.read(&format!("{id}.txt")), format!("{id}\n"));
+        assert_eq!(fixture.stage.read(&format!("{id}.txt")), format!("{id}\n"));
     }
-    let git = |arguments: &[&str]| scene.stage.git(arguments);
+    let git = |arguments: &[&str]| fixture.stage.git(arguments);
     assert_eq!(git(&["status", "--porcelain", "--", ":(exclude).baton"]), "");
     let merges = git(&["log", "--merges", "--reverse", "--format=%s"]);
     assert_eq!(merges, "writea: The first file\nwriteb: The other two\n");
     assert_eq!(git(&["worktree", "list"]).lines().count(), 1);
-    assert_eq!(scene.left(&run.groups), [""; 0]);
+    assert_eq!(fixture.left(&run.groups), [""; 0]);
 }
 
 /// Where the sub-phase works that a prompt is for.

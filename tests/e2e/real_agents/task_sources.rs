@@ -24,8 +24,8 @@ const OBJECTIVES: [(&str, &str); 8] = [
 ];
 
 /// A model that writes the file of each objective, and says so.
-fn model(scene: &RealAgentFixture<'_>) -> Simulator {
-    let workspace = scene.stage.workspace.canonicalize().unwrap();
+fn model(fixture: &RealAgentFixture<'_>) -> Simulator {
+    let workspace = fixture.stage.workspace.canonicalize().unwrap();
     let script = OBJECTIVES.iter().fold(ModelScript::new(), |script, (objective, file)| {
         let turns = vec![
             ModelTurn::write(workspace.join(file).display(), "what was asked for\n"),
@@ -36,25 +36,25 @@ fn model(scene: &RealAgentFixture<'_>) -> Simulator {
     Simulator::start(script).unwrap()
 }
 
-fn scene<'a>(agent: &'a RealAgent, name: &str) -> Option<RealAgentFixture<'a>> {
+fn fixture<'a>(agent: &'a RealAgent, name: &str) -> Option<RealAgentFixture<'a>> {
     agent.role()?;
-    let scene = RealAgentFixture::on_stage(agent, "").on_path(name);
-    fs::write(scene.stage.workspace.join("PLAN.md"), PLAN).unwrap();
-    Some(scene)
+    let fixture = RealAgentFixture::on_stage(agent, "").on_path(name);
+    fs::write(fixture.stage.workspace.join("PLAN.md"), PLAN).unwrap();
+    Some(fixture)
 }
 
 /// `baton run PLAN.md`, and nothing else.
 pub(crate) fn plan(agent: &RealAgent, name: &str) {
-    let Some(scene) = scene(agent, name) else { return };
-    let simulator = model(&scene);
-    let run = scene.baton(&["run", "work/PLAN.md"], &simulator);
+    let Some(fixture) = fixture(agent, name) else { return };
+    let simulator = model(&fixture);
+    let run = fixture.baton(&["run", "work/PLAN.md"], &simulator);
     assert_eq!(
         (run.story.view.phases.len(), run.story.view.objectives()),
         (3, (8, 8)),
         "{:#?}",
         run.key_events()
     );
-    assert_eq!(scene.stage.read("PLAN.md"), PLAN.replace("[ ]", "[x]"));
+    assert_eq!(fixture.stage.read("PLAN.md"), PLAN.replace("[ ]", "[x]"));
     let agents: Vec<&str> = run
         .story
         .view
@@ -64,27 +64,27 @@ pub(crate) fn plan(agent: &RealAgent, name: &str) {
         .map(|one| one.agent.as_str())
         .collect();
     assert!(agents.iter().all(|agent| *agent == name), "{agents:?}");
-    assert_eq!(scene.left(&run.groups), [""; 0]);
+    assert_eq!(fixture.left(&run.groups), [""; 0]);
 }
 
 /// `baton init` and `baton run`.
 pub(crate) fn init(agent: &RealAgent, name: &str) {
-    let Some(scene) = scene(agent, name) else { return };
-    let simulator = model(&scene);
-    let init = scene.command(&["init"], &simulator).current_dir(&scene.stage.workspace).output().unwrap();
+    let Some(fixture) = fixture(agent, name) else { return };
+    let simulator = model(&fixture);
+    let init = fixture.command(&["init"], &simulator).current_dir(&fixture.stage.workspace).output().unwrap();
     assert!(init.status.success(), "{init:?}");
-    assert!(scene.stage.read("workflow.toml").contains(&format!("agent = \"{name}\"")));
-    let run = scene.baton(&["run", "work/workflow.toml"], &simulator);
+    assert!(fixture.stage.read("workflow.toml").contains(&format!("agent = \"{name}\"")));
+    let run = fixture.baton(&["run", "work/workflow.toml"], &simulator);
     assert_eq!(run.story.view.objectives(), (8, 8), "{:#?}", run.key_events());
-    assert_eq!(scene.stage.read("PLAN.md"), PLAN.replace("[ ]", "[x]"));
-    assert_eq!(scene.left(&run.groups), [""; 0]);
+    assert_eq!(fixture.stage.read("PLAN.md"), PLAN.replace("[ ]", "[x]"));
+    assert_eq!(fixture.left(&run.groups), [""; 0]);
 }
 
 /// `baton do`, in a repository that was just cloned.
 pub(crate) fn sentence(agent: &RealAgent, name: &str) {
-    let Some(scene) = scene(agent, name) else { return };
-    scene.stage.make_repository();
-    let workspace = scene.stage.workspace.canonicalize().unwrap();
+    let Some(fixture) = fixture(agent, name) else { return };
+    fixture.stage.make_repository();
+    let workspace = fixture.stage.workspace.canonicalize().unwrap();
     let script = ModelScript::new().on(
         "- [write-h-txt]",
         vec![
@@ -94,20 +94,20 @@ pub(crate) fn sentence(agent: &RealAgent, name: &str) {
         ],
     );
     let simulator = Simulator::start(script).unwrap();
-    let run = scene.baton(&["do", "Write h.txt", "--check", "test -s h.txt"], &simulator);
+    let run = fixture.baton(&["do", "Write h.txt", "--check", "test -s h.txt"], &simulator);
     assert_eq!(run.story.view.objectives(), (1, 1), "{:#?}", run.key_events());
     assert_eq!(run.story.view.phases[0].verified, Some(true));
-    assert_eq!(scene.stage.read("h.txt"), "h\n");
+    assert_eq!(fixture.stage.read("h.txt"), "h\n");
     // What it was not allowed does not look like what it did.
-    let log = scene.stage.baton(&["log"]).expect(0).stdout;
+    let log = fixture.stage.baton(&["log"]).expect(0).stdout;
     let said = |parts: &[&str]| log.lines().any(|line| parts.iter().all(|part| line.contains(part)));
     assert!(said(&["refused", "$ git push origin main"]), "{log}");
     assert!(said(&["wrote", " h.txt"]) && said(&["says", "h.txt is written."]), "{log}");
     assert!(said(&["changed", "h.txt"]) && said(&["check", "$ test -s h.txt", "exit 0"]), "{log}");
-    let shown = fs::read_to_string(scene.stage.path("said")).unwrap();
+    let shown = fs::read_to_string(fixture.stage.path("said")).unwrap();
     for part in ["failed", "$ git push origin main", "works      Write h.txt", "says       h.txt is written."]
     {
         assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
     }
-    assert_eq!(scene.left(&run.groups), [""; 0]);
+    assert_eq!(fixture.left(&run.groups), [""; 0]);
 }

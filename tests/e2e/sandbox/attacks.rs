@@ -21,7 +21,7 @@ const ATTACKS: &str = include_str!("attacks.py");
 /// What every listener answers.
 const SECRET: &[u8] = b"HTTP/1.0 200 OK\r\n\r\nthe secret\n";
 
-/// Each attack, and a piece of what has to be told of it. `PORT` and the like stand for what the scene has.
+/// Each attack, and a piece of what has to be told of it. `PORT` and the like stand for what the fixture has.
 const EXPECTED_REPORTS: &[(&str, &str)] = &[
     ("read_key_in_home", "read HOME/.ssh/id_rsa"),
     ("read_by_whole_path", "read OUT/secret-1"),
@@ -136,7 +136,7 @@ fn udp(address: &str) -> u16 {
     port
 }
 
-fn scene(sandbox: &str) -> SandboxFixture {
+fn fixture(sandbox: &str) -> SandboxFixture {
     let stage = TestWorkspace::new();
     let (home, outside) = (stage.path("home"), stage.path("outside"));
     for folder in [home.join(".ssh"), home.join(".config/baton"), outside.join("folder")] {
@@ -251,8 +251,8 @@ fn nobody_gets_out_and_each_try_is_told() {
     if !can(SandboxLevel::Strict) {
         return;
     }
-    let scene = scene("strict");
-    let results = scene.play();
+    let fixture = fixture("strict");
+    let results = fixture.play();
     let expected: Vec<&str> = EXPECTED_REPORTS.iter().map(|(name, _)| *name).collect();
     assert!(
         expected.len() >= 40 && expected.len() + PRIVATE_HOME_ATTACKS.len() == results.len(),
@@ -264,14 +264,14 @@ fn nobody_gets_out_and_each_try_is_told() {
     let out: Vec<_> = results.iter().filter(got).collect();
     assert_eq!(out, [], "these got out");
 
-    let refusals = scene.stage.story().notices.into_iter().filter_map(|notice| match notice {
+    let refusals = fixture.stage.story().notices.into_iter().filter_map(|notice| match notice {
         ProgressEvent::Refused { refusal, .. } => Some(format!("{refusal} :")),
         _ => None,
     });
     let refusals: Vec<String> = refusals.collect();
     let unseen: Vec<_> = EXPECTED_REPORTS
         .iter()
-        .map(|(name, needle)| (name, scene.filled(needle)))
+        .map(|(name, needle)| (name, fixture.filled(needle)))
         .filter(|(_, needle)| {
             let needle = needle.trim_end_matches(':');
             !refusals.iter().any(|refusal| refusal.contains(needle))
@@ -281,7 +281,7 @@ fn nobody_gets_out_and_each_try_is_told() {
     assert_eq!(unseen, [], "these were not told, among {refusals:#?}");
 
     // Nothing has changed outside, either.
-    let outside = scene.stage.path("outside");
+    let outside = fixture.stage.path("outside");
     for n in 1..=10 {
         for name in ["canary", "doomed"] {
             let path = outside.join(format!("{name}-{n}"));
@@ -293,15 +293,15 @@ fn nobody_gets_out_and_each_try_is_told() {
         );
     }
     assert_eq!(fs::read_dir(&outside).unwrap().flatten().count(), 32);
-    assert_eq!(fs::read_to_string(scene.stage.path("home/.bashrc")).unwrap(), "");
-    assert!(!scene.stage.workspace.join(".git/hooks/post-checkout").exists());
-    scene.stage.expect_no_process();
+    assert_eq!(fs::read_to_string(fixture.stage.path("home/.bashrc")).unwrap(), "");
+    assert!(!fixture.stage.workspace.join(".git/hooks/post-checkout").exists());
+    fixture.stage.expect_no_process();
 }
 
 #[test]
 fn without_a_sandbox_the_same_tries_get_out() {
-    let scene = scene("off");
-    let results = scene.play();
+    let fixture = fixture("off");
+    let results = fixture.play();
     let is_root = rustix::process::getuid().is_root();
     let held: Vec<_> = results
         .iter()
@@ -310,7 +310,7 @@ fn without_a_sandbox_the_same_tries_get_out() {
         })
         .collect();
     assert_eq!(held, [], "these did not get out");
-    let refused = scene.stage.story().count(|notice| matches!(notice, ProgressEvent::Refused { .. }));
+    let refused = fixture.stage.story().count(|notice| matches!(notice, ProgressEvent::Refused { .. }));
     assert_eq!(refused, 0);
-    until("the victim lives", || scene.stage.workspace.join("a.txt").exists());
+    until("the victim lives", || fixture.stage.workspace.join("a.txt").exists());
 }

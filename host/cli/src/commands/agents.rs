@@ -61,18 +61,18 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<CliExit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut found = runtime.block_on(survey(path.as_deref(), &own_exe, &configured));
     found.retain(|agent| named.as_ref().is_none_or(|named| agent.agent == *named));
-    let machine = SandboxSupport::look(path.as_deref());
+    let sandbox_support = SandboxSupport::look(path.as_deref());
     let document = || {
         json!({
             "schema": json_record::SCHEMA,
             "record": "agents",
             "agents": found.iter().map(row).collect::<Vec<_>>(),
-            "sandbox": sandbox::as_json(&machine),
+            "sandbox": sandbox::as_json(&sandbox_support),
         })
     };
     match args.format.format {
         OutputFormat::Text => {
-            let lines = sandbox::lines(&machine).join("\n");
+            let lines = sandbox::lines(&sandbox_support).join("\n");
             stdio::data(&format!("{}\n{lines}\n", text(&found, &terminal_style::stdout())))?;
         }
         OutputFormat::Json => stdio::data(&json_record::pretty(&document())?)?,
@@ -80,7 +80,7 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<CliExit> {
             for agent in &found {
                 stdio::data(&json_record::line(&row(agent))?)?;
             }
-            let mut row = sandbox::as_json(&machine);
+            let mut row = sandbox::as_json(&sandbox_support);
             row["schema"] = json_record::SCHEMA.into();
             row["record"] = "sandbox".into();
             stdio::data(&json_record::line(&row)?)?;

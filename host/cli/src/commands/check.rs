@@ -78,9 +78,9 @@ pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
         .map(|(name, role)| format!("{name} {}", role.sandbox.level.name()))
         .collect();
     if !confined.is_empty() {
-        let machine = sandbox_for(&workflow, std::env::var_os("PATH").as_deref())?;
+        let sandbox_support = sandbox_for(&workflow, std::env::var_os("PATH").as_deref())?;
         remarks.push(format!("confined: {}", confined.join(", ")));
-        remarks.extend(lines(&machine));
+        remarks.extend(lines(&sandbox_support));
         let is_fresh = RunLocation::is_fresh(&args.place, &workflow);
         let shared = (!is_fresh).then(|| shared_files(&workflow, &place.config.workspace)).flatten();
         remarks.extend(shared.map(|found| found.to_string()));

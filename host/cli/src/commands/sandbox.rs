@@ -133,7 +133,7 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
         hide: own.hide.into_iter().chain(floor.hide).collect(),
         protect: protected_files(&workspace),
     };
-    let machine = SandboxSupport::look(std::env::var_os("PATH").as_deref());
+    let sandbox_support = SandboxSupport::look(std::env::var_os("PATH").as_deref());
     let state_root = &place.config.state_root;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state_root)?;
     let taken = TryPlace::take(&place.config, &workspace)?;
@@ -156,7 +156,7 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
     if shared.is_worth_telling() {
         stdio::progress(&shared.to_string());
     }
-    let TriedCommand { ended, refused } = block_on(run(&args.command, wanted, &machine, &place))??;
+    let TriedCommand { ended, refused } = block_on(run(&args.command, wanted, &sandbox_support, &place))??;
     let passed = ended == CliExit::Done;
     match args.format.format {
         OutputFormat::Text => refused.iter().map(refused_line).for_each(|line| stdio::progress(&line)),
@@ -264,12 +264,12 @@ struct TriedCommand {
 async fn run(
     command: &[OsString],
     wanted: baton_runtime::sandbox::BoundaryRequest<'_>,
-    machine: &SandboxSupport,
+    sandbox_support: &SandboxSupport,
     place: &RunLocation,
 ) -> anyhow::Result<TriedCommand> {
     let tree = wanted.tree.to_owned();
     let written = listed_paths(wanted.sandbox.write.as_deref(), wanted.home, wanted.tree);
-    let (boundary, mut heard) = Boundary::open(wanted, machine).map_err(|error| match error {
+    let (boundary, mut heard) = Boundary::open(wanted, sandbox_support).map_err(|error| match error {
         BoundaryError::Missing(missing) => anyhow::Error::from(UsageError(missing.to_string())),
         error => error.into(),
     })?;
@@ -334,30 +334,32 @@ fn document(refused: &[Refusal], passed: bool) -> serde_json::Value {
 }
 
 /// What this machine can do, a line for each level.
-pub(crate) fn lines(machine: &SandboxSupport) -> Vec<String> {
+pub(crate) fn lines(sandbox_support: &SandboxSupport) -> Vec<String> {
     [SandboxLevel::Write, SandboxLevel::Strict]
         .into_iter()
-        .map(|level| match (machine.can(level), level, &machine.bwrap) {
+        .map(|level| match (sandbox_support.can(level), level, &sandbox_support.bwrap) {
             (Err(UnsupportedLevel { why, .. }), _, _) => format!("sandbox {}: not here; {why}", level.name()),
             (Ok(()), SandboxLevel::Strict, Ok(bwrap)) => {
                 format!("sandbox strict: yes, by {}", bwrap.display())
             }
-            (Ok(()), ..) => format!("sandbox {}: yes, by Landlock {}", level.name(), machine.landlock),
+            (Ok(()), ..) => {
+                format!("sandbox {}: yes, by Landlock {}", level.name(), sandbox_support.landlock)
+            }
         })
         .collect()
 }
 
 /// The same for programs.
-pub(crate) fn as_json(machine: &SandboxSupport) -> serde_json::Value {
-    let of = |level| match machine.can(level) {
+pub(crate) fn as_json(sandbox_support: &SandboxSupport) -> serde_json::Value {
+    let of = |level| match sandbox_support.can(level) {
         Ok(()) => json!({ "available": true }),
         Err(UnsupportedLevel { why, .. }) => json!({ "available": false, "why": why }),
     };
     json!({
         "write": of(SandboxLevel::Write),
         "strict": of(SandboxLevel::Strict),
-        "landlock": machine.landlock,
-        "bubblewrap": machine.bwrap.as_ref().ok(),
+        "landlock": sandbox_support.landlock,
+        "bubblewrap": sandbox_support.bwrap.as_ref().ok(),
     })
 }
 

@@ -313,7 +313,7 @@ fn seconds(ms: u64) -> String {
 }
 
 fn happened(context: &ContextWarnings) -> String {
-    let what = match context.fate {
+    let what = match context.outcome {
         ContextOutcome::Exhausted => "used up",
         ContextOutcome::Ended => "ended",
         ContextOutcome::Censored { because } => censored(because),

@@ -67,25 +67,25 @@ impl ObjectiveState {
 impl Phase {
     /// A person has accepted an objective as it is: with the files that the phase has changed for it, without those that are lost.
     pub(super) fn record_accepted_files(&mut self, g: usize) {
-        let lost = &self.past_looks.lost_since;
-        let earlier = self.past_looks.rounds.iter().flat_map(|round| &round.files);
+        let lost = &self.past_measurements.lost_since;
+        let earlier = self.past_measurements.iterations.iter().flat_map(|iteration| &iteration.files);
         let changed = self.changed_files().chain(earlier).map(|file| &file.path);
-        let of_goal = changed.filter(|path| self.is_about(g, path));
-        let (gone, named) = of_goal.cloned().partition(|path| lost.may_include(path));
-        let takes_unnamed = self.goals[g].spec.files.is_empty();
+        let of_objective = changed.filter(|path| self.is_about(g, path));
+        let (gone, named) = of_objective.cloned().partition(|path| lost.may_include(path));
+        let takes_unnamed = self.objectives[g].spec.files.is_empty();
         let accepted = AcceptedFiles {
             named,
             has_more: takes_unnamed && self.facts.changed_beyond > 0 && lost.is_empty(),
             lost: gone,
             is_unseen: lost.is_measured_later,
         };
-        self.goals[g].accepted_files = accepted;
+        self.objectives[g].accepted_files = accepted;
     }
 
     /// A measurement tells which of the lost files are back.
     pub(super) fn restore_accepted_files(&mut self, facts: &WorkspaceFacts) {
-        for goal in &mut self.goals {
-            let accepted = &mut goal.accepted_files;
+        for objective in &mut self.objectives {
+            let accepted = &mut objective.accepted_files;
             let lost = std::mem::take(&mut accepted.lost);
             let is_back = |path: &String| facts.changed.iter().any(|file| file.path == *path);
             accepted.named.extend(lost.into_iter().filter(is_back));
@@ -95,15 +95,15 @@ impl Phase {
 
     /// Whether a file that it changed is work on this objective: it names the file, or no objective does.
     fn is_about(&self, g: usize, path: &String) -> bool {
-        let names = |goal: &ObjectiveState| goal.spec.files.contains(path);
-        let names_nothing = |goal: &ObjectiveState| goal.spec.files.is_empty();
-        let goal = &self.goals[g];
-        let takes_unnamed = names_nothing(goal) || !self.goals.iter().any(names_nothing);
-        names(goal) || takes_unnamed && !self.goals.iter().any(names)
+        let names = |objective: &ObjectiveState| objective.spec.files.contains(path);
+        let names_nothing = |objective: &ObjectiveState| objective.spec.files.is_empty();
+        let objective = &self.objectives[g];
+        let takes_unnamed = names_nothing(objective) || !self.objectives.iter().any(names_nothing);
+        names(objective) || takes_unnamed && !self.objectives.iter().any(names)
     }
 
     /// Whether what a person accepted is lost, and they have not been asked about it yet.
     pub(super) fn has_lost_accepted(&self, g: usize) -> bool {
-        self.disputes.iter().any(|dispute| dispute.goal == g && dispute.is_of_accepted_work)
+        self.disputes.iter().any(|dispute| dispute.objective == g && dispute.is_of_accepted_work)
     }
 }

@@ -47,13 +47,13 @@ impl SeenReports {
 impl Phase {
     /// A report of its session was not taken. Several of one prompt are all told.
     fn refuse(&mut self, why: &str) {
-        let mut all = match &self.refused {
+        let mut all = match &self.refused_report_this_prompt {
             Some(before) => format!("{before}; {why}"),
             None => why.to_owned(),
         };
         cut(&mut all, REFUSAL_BYTES);
-        self.report_rejection = Some(all.clone());
-        self.refused = Some(all);
+        self.refused_report_this_session = Some(all.clone());
+        self.refused_report_this_prompt = Some(all);
     }
 }
 
@@ -63,8 +63,9 @@ impl Run {
     fn reopen_split_objectives(&mut self, p: usize, groups: &[SplitGroupReport]) {
         let session = self.phases[p].session.clone();
         if session.is_some() {
-            let named =
-                |goal: &ObjectiveState| groups.iter().any(|group| group.objectives.contains(&goal.spec.id));
+            let named = |objective: &ObjectiveState| {
+                groups.iter().any(|group| group.objectives.contains(&objective.spec.id))
+            };
             self.reopen_reported(p, session.as_ref(), named, "its agent asks for smaller scopes");
         }
     }
@@ -72,11 +73,11 @@ impl Run {
     /// A handoff behind a report of done is the later word: what its next action names by an id or a file is not done, unless that
     /// names something that is open (A11, C23).
     fn reopen_next_objectives(&mut self, p: usize, from: Option<&SessionId>, next: &str) {
-        let goals = &self.phases[p].goals;
-        if goals.iter().any(|goal| !goal.is_done() && goal.is_named_in(next)) {
+        let objectives = &self.phases[p].objectives;
+        if objectives.iter().any(|objective| !objective.is_done() && objective.is_named_in(next)) {
             return;
         }
-        let named = |goal: &ObjectiveState| goal.is_named_in(next);
+        let named = |objective: &ObjectiveState| objective.is_named_in(next);
         self.reopen_reported(p, from, named, "the handoff of its agent names it as what comes next");
     }
 
@@ -88,10 +89,10 @@ impl Run {
         is_meant: impl Fn(&ObjectiveState) -> bool,
         because: &str,
     ) {
-        for g in 0..self.phases[p].goals.len() {
-            let goal = &self.phases[p].goals[g];
-            let is_its = by.is_none() || goal.by.as_ref() == by;
-            if is_its && goal.done_by == Some(EvidenceKind::Reported) && is_meant(goal) {
+        for g in 0..self.phases[p].objectives.len() {
+            let objective = &self.phases[p].objectives[g];
+            let is_its = by.is_none() || objective.by.as_ref() == by;
+            if is_its && objective.done_by == Some(EvidenceKind::Reported) && is_meant(objective) {
                 self.reopen(p, g, ObjectiveStatus::InProgress, because);
             }
         }
@@ -100,7 +101,7 @@ impl Run {
     /// The phase in which a report of a session counts for an objective. Sub-phases stand after their parent and hold the objective
     /// too: the newest holder counts. Once that is over, a session of the parent mends it where the parts came together.
     fn phase_holding(&self, objective: &ObjectiveId, from: Option<&SessionId>) -> Option<usize> {
-        let holds = |p: &Phase| p.goals.iter().any(|g| &g.spec.id == objective);
+        let holds = |p: &Phase| p.objectives.iter().any(|g| &g.spec.id == objective);
         let is_own = |p: &Phase| from.is_some_and(|id| p.sessions.contains(id)) && holds(p);
         let newest = self.phases.iter().rposition(holds);
         let is_open = newest.is_some_and(|p| !self.phases[p].is_over());
@@ -114,8 +115,9 @@ impl Run {
         for id in &handoff.open {
             let Some(p) = self.phase_holding(id, from) else { continue };
             let phase = &self.phases[p];
-            let goal = phase.goals.iter().position(|goal| goal.spec.id == *id && goal.is_done());
-            let Some(g) = goal else { continue };
+            let objective =
+                phase.objectives.iter().position(|objective| objective.spec.id == *id && objective.is_done());
+            let Some(g) = objective else { continue };
             let note = format!("a handoff lists it as open: {}", handoff.current_state);
             if phase.is_over() {
                 let reported = ObjectiveReport { status, note, by: from.cloned(), before_prompt: None };
@@ -131,7 +133,7 @@ impl Run {
         self.reports.known.contains(digest)
     }
 
-    pub(super) fn reported(&mut self, from: Option<&SessionId>, digest: &Digest, report: &AgentReport) {
+    pub(super) fn on_reported(&mut self, from: Option<&SessionId>, digest: &Digest, report: &AgentReport) {
         // An objective may go to and fro, and an update that comes again changes nothing by itself.
         let again = !self.reports.note(digest) && !matches!(report, AgentReport::ObjectiveUpdate { .. });
         if self.ending.is_some() || again {
@@ -155,8 +157,8 @@ impl Run {
             return;
         }
         self.phases[p].has_unrecorded_progress = true;
-        self.phases[p].refused = None;
-        self.phases[p].report_rejection = None;
+        self.phases[p].refused_report_this_prompt = None;
+        self.phases[p].refused_report_this_session = None;
         match report {
             AgentReport::ObjectiveUpdate { objective, status, note } => {
                 let phase = &mut self.phases[p];
@@ -166,7 +168,7 @@ impl Run {
                     let attempt = Attempt { approach: note.clone(), outcome, by_person: false };
                     Phase::record(&mut phase.attempts, attempt, &mut phase.dropped);
                 }
-                if let Some(g) = phase.goals.iter().position(|g| &g.spec.id == objective) {
+                if let Some(g) = phase.objectives.iter().position(|g| &g.spec.id == objective) {
                     self.objective_reported(p, g, from, *status, note);
                 }
             }
@@ -201,7 +203,7 @@ impl Run {
             AgentReport::ReviewSubmit { score, summary, findings } => {
                 if self.phases[p].origin == PhaseOrigin::Review {
                     let (score, summary, findings) = ((*score).min(100), summary.clone(), findings.clone());
-                    self.phases[p].submitted = Some(ReviewScore { score, summary, findings });
+                    self.phases[p].submitted_review = Some(ReviewScore { score, summary, findings });
                     self.objective_done(p, 0, from.cloned(), EvidenceKind::Reported);
                 }
             }
@@ -216,7 +218,7 @@ impl Run {
             }
             AgentReport::SplitRequest { groups, rationale } => {
                 self.reopen_split_objectives(p, groups);
-                self.phases[p].requested = Some(SplitRequestView {
+                self.phases[p].split_request = Some(SplitRequestView {
                     groups: groups.iter().cloned().map(Into::into).collect(),
                     rationale: rationale.clone(),
                 });

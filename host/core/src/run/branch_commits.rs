@@ -42,57 +42,59 @@ impl Run {
         self.commit_time(p) != CommitTime::Off
     }
 
-    /// The review whose own files an action must not take for work: at its own look at the disk, and at the commit of what it looked at. Where
+    /// The review whose own files an action must not take for work: at its own measurement, and at the commit of what it looked at. Where
     /// others worked in the same folder, nobody knows which of them made a file, and only the files that objectives name are committed.
     pub fn review_to_exclude(&self, action: &Action) -> Option<&PhaseId> {
         let phase = |id: &PhaseId| self.phase_index(id).map(|p| &self.phases[p]);
         let review = match action {
             Action::Assess { phase: id, baseline: false, .. } => phase(id)?,
-            Action::CommitToBranch { phase: id, only: None, .. } => phase(phase(id)?.kept.review.as_ref()?)?,
+            Action::CommitToBranch { phase: id, only: None, .. } => {
+                phase(phase(id)?.committed_work.review.as_ref()?)?
+            }
             _ => return None,
         };
         let is_meant = review.origin == PhaseOrigin::Review && review.tree.is_workspace();
-        (is_meant && !review.kept.folder_was_shared).then_some(&review.spec.id)
+        (is_meant && !review.committed_work.folder_was_shared).then_some(&review.spec.id)
     }
 
     fn uncommitted_objectives(&self, p: usize) -> Vec<usize> {
         let phase = &self.phases[p];
-        let done = phase.goals.iter().enumerate().filter(|(_, goal)| goal.is_done());
-        done.map(|(g, _)| g).filter(|g| !phase.kept.goals.contains(g)).collect()
+        let done = phase.objectives.iter().enumerate().filter(|(_, objective)| objective.is_done());
+        done.map(|(g, _)| g).filter(|g| !phase.committed_work.objectives.contains(g)).collect()
     }
 
-    pub(super) fn commit_to_branch(&mut self, p: usize, then: OnCommit) {
+    pub(super) fn request_commit_to_branch(&mut self, p: usize, then: OnCommit) {
         let done = self.uncommitted_objectives(p);
         let message = self.commit_message(p, &done);
         let phase = &self.phases[p];
-        let named = || phase.goals.iter().flat_map(|goal| goal.spec.files.clone()).collect();
+        let named = || phase.objectives.iter().flat_map(|objective| objective.spec.files.clone()).collect();
         let action = Action::CommitToBranch {
             phase: phase.spec.id.clone(),
-            ordinal: phase.kept.asked + 1,
+            ordinal: phase.committed_work.asked + 1,
             message,
             branch: self.workflow.commits.branch_of(self.id()),
-            only: phase.kept.folder_was_shared.then(named),
+            only: phase.committed_work.folder_was_shared.then(named),
         };
-        self.phases[p].kept.asked += 1;
-        self.phases[p].kept.goals.extend(done);
+        self.phases[p].committed_work.asked += 1;
+        self.phases[p].committed_work.objectives.extend(done);
         let action = self.emit(action);
         self.phases[p].step = PhaseStep::CommittingToBranch { action, then };
     }
 
-    pub(super) fn committed_to_branch(&mut self, p: usize, then: OnCommit, outcome: &ActionOutcome) {
+    pub(super) fn on_committed_to_branch(&mut self, p: usize, then: OnCommit, outcome: &ActionOutcome) {
         let phase = self.phases[p].spec.id.clone();
-        self.phases[p].kept.failed = None;
+        self.phases[p].committed_work.failed = None;
         match outcome {
             ActionOutcome::CommittedToBranch { commit: Some(commit), left, by_checks } => {
                 let (commit, left, by_checks) = (commit.clone(), left.clone(), by_checks.clone());
-                self.phases[p].kept.commits.push(commit.clone());
+                self.phases[p].committed_work.commits.push(commit.clone());
                 self.notify(ProgressEvent::CommittedToBranch { phase, commit, left, by_checks });
             }
             ActionOutcome::CommittedToBranch { commit: None, left, .. } if !left.is_empty() => {
                 let why = format!("{} changed before the run began", named(left));
                 self.notify(ProgressEvent::NotCommitted { phase, why });
             }
-            ActionOutcome::CommittedToBranch { .. } if self.phases[p].kept.folder_was_shared => {
+            ActionOutcome::CommittedToBranch { .. } if self.phases[p].committed_work.folder_was_shared => {
                 let why =
                     "other phases worked in the same folder, and no file changed that its objectives name";
                 self.notify(ProgressEvent::NotCommitted { phase, why: why.to_owned() });
@@ -101,7 +103,7 @@ impl Run {
             ActionOutcome::CommittedToBranch { .. } => {}
             other => {
                 let why = failure_text(other).to_owned();
-                self.phases[p].kept.failed = Some(why.clone());
+                self.phases[p].committed_work.failed = Some(why.clone());
                 self.notify(ProgressEvent::NotCommitted { phase, why });
             }
         }
@@ -121,7 +123,7 @@ impl Run {
         }
         if self.commits_at_end(p) {
             let all_done = self.phases[p].is_finished();
-            return self.commit_to_branch(p, OnCommit::Over { all_done });
+            return self.request_commit_to_branch(p, OnCommit::Over { all_done });
         }
         self.close(p);
     }
@@ -142,9 +144,9 @@ impl Run {
     /// What was done, how that was shown, and where in the run it was.
     fn commit_message(&self, p: usize, done: &[usize]) -> String {
         let phase = &self.phases[p];
-        let goals: Vec<&ObjectiveState> = done.iter().map(|g| &phase.goals[*g]).collect();
+        let objectives: Vec<&ObjectiveState> = done.iter().map(|g| &phase.objectives[*g]).collect();
         let of_objectives = self.commit_time(p) == CommitTime::Objective;
-        let title = match goals.as_slice() {
+        let title = match objectives.as_slice() {
             [only] if of_objectives => first_line(&only.spec.description),
             _ => phase.spec.title.as_str(),
         };
@@ -153,17 +155,20 @@ impl Run {
         if subject != title {
             text.push_str(&format!("\n{title}\n"));
         }
-        for (n, goal) in goals.iter().enumerate() {
-            let what = cut_line(first_line(&goal.spec.description), LINE_CHARS);
-            let basis = goal.done_by.map(|basis| format!(" ({})", basis.words())).unwrap_or_default();
+        for (n, objective) in objectives.iter().enumerate() {
+            let what = cut_line(first_line(&objective.spec.description), LINE_CHARS);
+            let basis = objective.done_by.map(|basis| format!(" ({})", basis.words())).unwrap_or_default();
             let before = if n == 0 { "\n" } else { "" };
             text.push_str(&format!("{before}- {what}{basis}\n"));
-            if !goal.remark.trim().is_empty() {
-                let by = goal.by.as_ref().map(|by| format!("{by}: ")).unwrap_or_default();
-                text.push_str(&format!("  {by}{}\n", cut_line(first_line(&goal.remark), LINE_CHARS)));
+            if !objective.remark.trim().is_empty() {
+                let by = objective.by.as_ref().map(|by| format!("{by}: ")).unwrap_or_default();
+                text.push_str(&format!("  {by}{}\n", cut_line(first_line(&objective.remark), LINE_CHARS)));
             }
         }
-        let checks = goals.iter().filter_map(|goal| goal.spec.verify.as_ref()).chain(&phase.spec.verify);
+        let checks = objectives
+            .iter()
+            .filter_map(|objective| objective.spec.verify.as_ref())
+            .chain(&phase.spec.verify);
         let checks: Vec<String> = checks.map(|check| cut_line(first_line(check), LINE_CHARS)).collect();
         if !checks.is_empty() {
             let how = match phase.verified {
@@ -172,7 +177,7 @@ impl Run {
             };
             text.push_str(&format!("\n{how}: {}\n", checks.join("; ")));
         }
-        if let Some(score) = phase.score {
+        if let Some(score) = phase.own_review_score {
             text.push_str(&format!("\nReviewed: {score} of 100\n"));
         }
         text.push_str(&format!("\nBaton-Run: {}\nBaton-Phase: {}\n", self.id(), phase.spec.id));

@@ -45,7 +45,7 @@ impl Run {
         self.phases[p].step = PhaseStep::CheckingFirst { action, check: n };
     }
 
-    pub(super) fn checked_first(&mut self, p: usize, check: usize, outcome: &ActionOutcome) {
+    pub(super) fn on_first_check_result(&mut self, p: usize, check: usize, outcome: &ActionOutcome) {
         let (passed, code, findings) = match outcome {
             ActionOutcome::Verified { passed, code, findings, .. } => (*passed, *code, findings.as_str()),
             _ => (false, None, ""),
@@ -107,10 +107,10 @@ impl Run {
     }
 
     /// Every objective is done, as far as anybody has said: now it is held to its commands, those of its objectives first.
-    pub(super) fn verify(&mut self, p: usize) {
+    pub(super) fn start_verification(&mut self, p: usize) {
         self.phases[p].verifications += u32::from(!self.phases[p].checks().is_empty());
         self.phases[p].checks_repeated = false;
-        self.commit(p);
+        self.request_commit(p);
     }
 
     /// Its commands, on the work as it is committed now.
@@ -125,8 +125,8 @@ impl Run {
         let Some((of, command)) = self.check_from(p, n) else {
             return match (n, self.phases[p].failed_checks.is_empty()) {
                 (0, _) => self.checks_passed(p),
-                (_, true) => self.restore(p, OnRestore::Checks),
-                (_, false) => self.restore(p, OnRestore::FailedChecks),
+                (_, true) => self.request_restore(p, OnRestore::Checks),
+                (_, false) => self.request_restore(p, OnRestore::FailedChecks),
             };
         };
         let phase = &self.phases[p];
@@ -141,7 +141,7 @@ impl Run {
         self.phases[p].checks().into_iter().nth(n).filter(|(of, _)| !failed || of.is_some())
     }
 
-    pub(super) fn verified(&mut self, p: usize, check: usize, of: Option<usize>, outcome: &ActionOutcome) {
+    pub(super) fn on_verified(&mut self, p: usize, check: usize, of: Option<usize>, outcome: &ActionOutcome) {
         let (passed, code, findings) = match outcome {
             ActionOutcome::Verified { passed, code, findings, artifact } => {
                 let phase = &mut self.phases[p];
@@ -190,7 +190,7 @@ impl Run {
         }
         let each = FINDINGS_BYTES / failed.len().max(1);
         let sections = failed.iter().map(|failed| {
-            let whose = failed.of.map_or("the phase", |g| phase.goals[g].spec.id.as_str());
+            let whose = failed.of.map_or("the phase", |g| phase.objectives[g].spec.id.as_str());
             let command = checks.get(failed.check).map_or("", |(_, command)| command);
             let mut section =
                 format!("The verification of {whose} (`{command}`) failed:\n{}", failed.findings.trim_end());
@@ -205,7 +205,7 @@ impl Run {
         let attempt = self.phases[p].verifications;
         let (phase, checks) = (&self.phases[p], self.phases[p].checks());
         let of: Vec<usize> = phase.failed_checks.iter().filter_map(|failed| failed.of).collect();
-        let ids: Vec<&str> = of.iter().map(|g| phase.goals[*g].spec.id.as_str()).collect();
+        let ids: Vec<&str> = of.iter().map(|g| phase.objectives[*g].spec.id.as_str()).collect();
         let whose = if ids.is_empty() { String::new() } else { format!(" of {}", ids.join(", ")) };
         let told = |failed: &FailedCheck| {
             let command = checks.get(failed.check).map_or("", |(_, command)| command);
@@ -233,14 +233,14 @@ impl Run {
         let phase = &mut self.phases[p];
         match of {
             Some(g) => {
-                let goal = &mut phase.goals[g];
-                goal.check_passed = Some(passed);
+                let objective = &mut phase.objectives[g];
+                objective.check_passed = Some(passed);
                 // It is done by its own check, whatever another one says of the others.
-                if passed && goal.is_done() && tells {
-                    goal.done_by = Some(EvidenceKind::Checked);
+                if passed && objective.is_done() && tells {
+                    objective.done_by = Some(EvidenceKind::Checked);
                 }
             }
-            None => phase.goals.iter_mut().for_each(|goal| goal.check_passed = Some(passed)),
+            None => phase.objectives.iter_mut().for_each(|objective| objective.check_passed = Some(passed)),
         }
     }
 
@@ -249,18 +249,21 @@ impl Run {
     pub(super) fn checks_passed(&mut self, p: usize) {
         let is_enough = self.workflow.accept == Some(Acceptance::Checked);
         let phase = &self.phases[p];
-        let told: Vec<bool> = (0..phase.goals.len()).map(|g| is_enough || !phase.passed_before(g)).collect();
+        let told: Vec<bool> =
+            (0..phase.objectives.len()).map(|g| is_enough || !phase.passed_before(g)).collect();
         let mut checked = Vec::new();
-        for (goal, tells) in self.phases[p].goals.iter_mut().zip(told) {
-            if goal.is_done() && goal.check_passed == Some(true) && tells {
-                goal.done_by = Some(EvidenceKind::Checked);
-                checked.push(goal.spec.id.clone());
+        for (objective, tells) in self.phases[p].objectives.iter_mut().zip(told) {
+            if objective.is_done() && objective.check_passed == Some(true) && tells {
+                objective.done_by = Some(EvidenceKind::Checked);
+                checked.push(objective.spec.id.clone());
             }
         }
         // A part stands after its phase, and holds its objectives too: both say the same of them.
-        let of_parts = self.phases[p + 1..].iter_mut().flat_map(|part| &mut part.goals);
-        for goal in of_parts.filter(|goal| goal.is_done() && checked.contains(&goal.spec.id)) {
-            goal.done_by = Some(EvidenceKind::Checked);
+        let of_parts = self.phases[p + 1..].iter_mut().flat_map(|part| &mut part.objectives);
+        for objective in
+            of_parts.filter(|objective| objective.is_done() && checked.contains(&objective.spec.id))
+        {
+            objective.done_by = Some(EvidenceKind::Checked);
         }
         if self.phases[p].is_finished() {
             self.review_or_complete(p);
@@ -283,8 +286,9 @@ impl Run {
 impl Phase {
     /// Its commands, those of its objectives first, and which objective each is about.
     pub(super) fn checks(&self) -> Vec<(Option<usize>, String)> {
-        let of_objectives = self.goals.iter().enumerate();
-        let of_objectives = of_objectives.filter_map(|(g, goal)| Some((Some(g), goal.spec.verify.clone()?)));
+        let of_objectives = self.objectives.iter().enumerate();
+        let of_objectives =
+            of_objectives.filter_map(|(g, objective)| Some((Some(g), objective.spec.verify.clone()?)));
         of_objectives.chain(self.spec.verify.clone().map(|command| (None, command))).collect()
     }
 

@@ -44,7 +44,7 @@ impl Run {
                 let phase = &mut self.phases[p];
                 match is_gone {
                     true => phase.refute_claim(g),
-                    false => phase.goals[g].claim = ClaimStatus::Unconfirmed,
+                    false => phase.objectives[g].claim = ClaimStatus::Unconfirmed,
                 }
             }
             self.reopen_unshown(p);
@@ -64,20 +64,23 @@ impl Run {
             PhaseStep::MeasuringWorkspace { focus, .. } => focus,
             _ => &[],
         };
-        let is_claimed = |g: usize, goal: &ObjectiveState| match goal.claim {
-            ClaimStatus::Reported | ClaimStatus::Unconfirmed => goal.is_done() || answered.contains(&g),
-            ClaimStatus::Measured => !goal.is_done() && answered.contains(&g),
+        let is_claimed = |g: usize, objective: &ObjectiveState| match objective.claim {
+            ClaimStatus::Reported | ClaimStatus::Unconfirmed => objective.is_done() || answered.contains(&g),
+            ClaimStatus::Measured => !objective.is_done() && answered.contains(&g),
             ClaimStatus::Unshown => false,
         };
-        let goals = phase.goals.iter().enumerate();
-        goals.filter(|(g, goal)| !goal.is_accepted() && is_claimed(*g, goal)).map(|(g, _)| g).collect()
+        let objectives = phase.objectives.iter().enumerate();
+        objectives
+            .filter(|(g, objective)| !objective.is_accepted() && is_claimed(*g, objective))
+            .map(|(g, _)| g)
+            .collect()
     }
 
     /// What a measurement does not show is not done.
     pub(super) fn reopen_unshown(&mut self, p: usize) {
-        for g in 0..self.phases[p].goals.len() {
-            let goal = &self.phases[p].goals[g];
-            if goal.claim == ClaimStatus::Unshown && !goal.is_accepted() {
+        for g in 0..self.phases[p].objectives.len() {
+            let objective = &self.phases[p].objectives[g];
+            if objective.claim == ClaimStatus::Unshown && !objective.is_accepted() {
                 self.reopen(p, g, ObjectiveStatus::InProgress, NOT_IN_FOLDER);
             }
         }
@@ -102,17 +105,17 @@ impl Run {
 
 impl Phase {
     pub(super) fn has_unconfirmed_claims(&self) -> bool {
-        self.goals.iter().any(|goal| goal.claim == ClaimStatus::Unconfirmed)
+        self.objectives.iter().any(|objective| objective.claim == ClaimStatus::Unconfirmed)
     }
 
     /// A measurement was taken: what was reported by then is measured, and what was said before the host ended is shown by it or not.
     pub(super) fn settle_claims(&mut self, before: &WorkspaceFacts) {
-        for g in 0..self.goals.len() {
-            match self.goals[g].claim {
+        for g in 0..self.objectives.len() {
+            match self.objectives[g].claim {
                 ClaimStatus::Measured | ClaimStatus::Unshown => {}
                 ClaimStatus::Unconfirmed if !self.has_new_change(g, before) => self.refute_claim(g),
                 ClaimStatus::Reported | ClaimStatus::Unconfirmed => {
-                    self.goals[g].claim = ClaimStatus::Measured
+                    self.objectives[g].claim = ClaimStatus::Measured
                 }
             }
         }
@@ -120,9 +123,9 @@ impl Phase {
 
     /// The work that was called done is not there: the report counts no more, and no session is to blame.
     fn refute_claim(&mut self, g: usize) {
-        let goal = &mut self.goals[g];
-        goal.claim = ClaimStatus::Unshown;
-        goal.reported.take_if(|said| said.status == ObjectiveStatus::Done);
+        let objective = &mut self.objectives[g];
+        objective.claim = ClaimStatus::Unshown;
+        objective.reported.take_if(|said| said.status == ObjectiveStatus::Done);
         self.prompt_cut_off = true;
     }
 
@@ -131,7 +134,7 @@ impl Phase {
     fn has_new_change(&self, g: usize, before: &WorkspaceFacts) -> bool {
         let now = &self.facts;
         let is_restored = now.git.present && (now.git.head != before.git.head || now.git.dirty_files == 0);
-        let names = &self.goals[g].spec.files;
+        let names = &self.objectives[g].spec.files;
         let is_new = |file: &ChangedFile| !before.changed.contains(file);
         let is_changed = match names.is_empty() {
             true => now.changed_since(before) > 0,

@@ -9,7 +9,7 @@ pub(super) struct CommittedWork {
     /// Oldest first.
     pub(super) commits: Vec<CommitSummary>,
     /// Objectives that were done at one of them, by their place.
-    pub(super) goals: Vec<usize>,
+    pub(super) objectives: Vec<usize>,
     /// Commits that were asked for.
     pub(super) asked: u32,
     /// Why the last commit failed. A later one of the phase holds what that one was to hold.

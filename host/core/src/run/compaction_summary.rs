@@ -42,7 +42,13 @@ impl Run {
         true
     }
 
-    pub(super) fn summarised(&mut self, p: usize, digest: Digest, then: OnSummary, outcome: &ActionOutcome) {
+    pub(super) fn on_summaries_written(
+        &mut self,
+        p: usize,
+        digest: Digest,
+        then: OnSummary,
+        outcome: &ActionOutcome,
+    ) {
         let written = match outcome {
             ActionOutcome::SummariesWritten { artifacts } => Some(artifacts),
             _ => None,
@@ -72,22 +78,27 @@ impl Run {
         let mut text = format!("# Phase {}: {}\n\n", phase.spec.id, phase.spec.title);
         let _ = writeln!(text, "## Session intent\n\n{}\n", self.workflow.goal);
         let (done, open): (Vec<_>, Vec<_>) =
-            phase.goals.iter().partition(|goal| goal.status == ObjectiveStatus::Done);
+            phase.objectives.iter().partition(|objective| objective.status == ObjectiveStatus::Done);
         text.push_str("## Objectives\n\n");
         if !done.is_empty() {
-            let ids: Vec<&str> = done.iter().map(|goal| goal.spec.id.as_str()).collect();
+            let ids: Vec<&str> = done.iter().map(|objective| objective.spec.id.as_str()).collect();
             let _ = writeln!(text, "Done: {}", ids.join(", "));
         }
-        for goal in open {
-            let _ = writeln!(text, "- [ ] {}: {}", goal.spec.id, one_line(&goal.spec.description));
+        for objective in open {
+            let _ = writeln!(text, "- [ ] {}: {}", objective.spec.id, one_line(&objective.spec.description));
         }
         self.summarise_artifacts(p, &mut text);
         text.push_str("\n## Next steps\n\n");
         match phase.open_objectives().next() {
             _ if phase.is_over() => text.push_str("Nothing: the phase is over.\n"),
             _ if phase.step == PhaseStep::Split => text.push_str("Its sub-phases do what is left.\n"),
-            Some((_, goal)) => {
-                let _ = writeln!(text, "1. Work on {}: {}", goal.spec.id, one_line(&goal.spec.description));
+            Some((_, objective)) => {
+                let _ = writeln!(
+                    text,
+                    "1. Work on {}: {}",
+                    objective.spec.id,
+                    one_line(&objective.spec.description)
+                );
             }
             None => text.push_str("1. Every objective is done; verify.\n"),
         }
@@ -155,7 +166,7 @@ impl Run {
                 phase.spec.title,
                 status_word(phase),
                 phase.done_count(),
-                phase.goals.len(),
+                phase.objectives.len(),
             );
         }
         text
@@ -166,8 +177,13 @@ impl Run {
         let phase = &self.phases[p];
         let mut text = format!("# Phase {} Handoff\n\n## Immediate Next Action\n\n", phase.spec.id);
         match phase.open_objectives().next() {
-            Some((_, goal)) => {
-                let _ = writeln!(text, "Work on {}: {}", goal.spec.id, one_line(&goal.spec.description));
+            Some((_, objective)) => {
+                let _ = writeln!(
+                    text,
+                    "Work on {}: {}",
+                    objective.spec.id,
+                    one_line(&objective.spec.description)
+                );
             }
             None if phase.verified == Some(false) => {
                 text.push_str("Every objective is done; mend what the verification found.\n");
@@ -178,13 +194,13 @@ impl Run {
         if let (true, Some(session)) = (self.stopping, &phase.session) {
             let _ = writeln!(text, "- the run was stopped while {session} had the phase");
         }
-        for goal in &phase.goals {
-            match goal.done_by {
+        for objective in &phase.objectives {
+            match objective.done_by {
                 Some(basis) => {
-                    let _ = writeln!(text, "- [x] {} ({})", goal.spec.id, basis.words());
+                    let _ = writeln!(text, "- [x] {} ({})", objective.spec.id, basis.words());
                 }
                 None => {
-                    let _ = writeln!(text, "- [ ] {}", goal.spec.id);
+                    let _ = writeln!(text, "- [ ] {}", objective.spec.id);
                 }
             }
         }

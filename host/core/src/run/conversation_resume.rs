@@ -29,11 +29,12 @@ impl Run {
     /// The host is there again, and the session that was at work is gone.
     pub(super) fn resume_or_replace_session(&mut self, p: usize) {
         let conversation = self.conversation(p);
-        let may_go_on =
-            !self.phases[p].is_finished() && !self.is_out_of_turns(p) && self.phases[p].requested.is_none();
+        let may_go_on = !self.phases[p].is_finished()
+            && !self.is_out_of_turns(p)
+            && self.phases[p].split_request.is_none();
         match conversation.filter(|_| may_go_on) {
             Some(conversation) => {
-                self.phases[p].because = EndCause::from_host(LOST);
+                self.phases[p].end_cause = EndCause::from_host(LOST);
                 if !self.pause_at_ceiling(p) {
                     self.spawn_in(p, Some(conversation));
                 }

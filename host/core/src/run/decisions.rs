@@ -29,7 +29,7 @@ const SPLIT: &str = "split";
 const ASKED_BY_POLICY: &str = "a policy asked a person something";
 
 impl Run {
-    pub(super) fn decided(
+    pub(super) fn on_decided(
         &mut self,
         request: RequestId,
         result: &Result<Decision, Fault>,
@@ -157,7 +157,7 @@ impl Run {
             (PhaseStep::ComposingPrompt { kind, focus, .. }, Ok(Decision::Brief(brief)))
                 if !brief.prompt.is_empty() =>
             {
-                self.prompt(p, kind, focus, &brief.prompt);
+                self.request_prompt_delivery(p, kind, focus, &brief.prompt);
             }
             (PhaseStep::ComposingPrompt { .. }, _) => {
                 self.pause(p, PauseReason::Blocked, format!("No prompt could be written: {why}."));
@@ -192,15 +192,15 @@ impl Run {
             }
             (PhaseStep::DecidingCompaction { .. }, _) => self.request_next_prompt(p, PromptKind::Next),
             (PhaseStep::ComposingHandoff { then, path, refused, .. }, Ok(Decision::Compose(composition))) => {
-                self.composed(p, then, path, refused, composition);
+                self.on_handoff_composed(p, then, path, refused, composition);
             }
             (PhaseStep::ComposingHandoff { then, path, refused, .. }, _) => {
                 self.write_plain_handoff(p, then, path, refused);
             }
             (PhaseStep::Reviewing { then, draft, .. }, Ok(Decision::Review(review))) => {
-                self.reviewed(p, then, *draft, Some(review));
+                self.on_handoff_reviewed(p, then, *draft, Some(review));
             }
-            (PhaseStep::Reviewing { then, draft, .. }, _) => self.reviewed(p, then, *draft, None),
+            (PhaseStep::Reviewing { then, draft, .. }, _) => self.on_handoff_reviewed(p, then, *draft, None),
             (PhaseStep::RereviewingHandoff { kind, focus, found, .. }, Ok(Decision::Review(review))) => {
                 self.on_handoff_rereviewed(p, kind, focus, found, Some(review));
             }
@@ -212,7 +212,7 @@ impl Run {
     }
 
     fn on_split_decision(&mut self, p: usize, occasion: SplitTrigger, decision: &SplitDecision) {
-        let was_requested = self.phases[p].requested.take().is_some();
+        let was_requested = self.phases[p].split_request.take().is_some();
         match &decision.action {
             SplitAction::Keep => {
                 let reason = self.attributed_to_policy("says", &decision.reason);
@@ -231,7 +231,7 @@ impl Run {
                 Ok(()) => {
                     let known = if was_requested { "it asked for a split" } else { "its phase is split" };
                     let reason = self.attributed_to_policy("says", &decision.reason);
-                    self.phases[p].because = EndCause::from_policy(&reason, known);
+                    self.phases[p].end_cause = EndCause::from_policy(&reason, known);
                     self.end_as(p, if was_requested { SPLIT_REQUESTED } else { SPLIT });
                     self.end_session(p, OnSessionEnd::Split(sub_phases.clone()), "its phase is split");
                 }
@@ -259,7 +259,7 @@ impl Run {
 
     pub(super) fn continue_unsplit(&mut self, p: usize, occasion: SplitTrigger, reason: &EndCause) {
         // Whoever answered, or could not: a request is answered once.
-        self.phases[p].requested = None;
+        self.phases[p].split_request = None;
         match occasion {
             // The split, or the host, has said how many.
             SplitTrigger::PhaseStart if self.phases[p].max_turns > 0 => {
@@ -287,7 +287,7 @@ impl Run {
                     format!(
                         "Phase {} cannot go on by itself: {open} of {} objectives are open, and {}. {reason}.{}{}",
                         self.phases[p].spec.id,
-                        self.phases[p].goals.len(),
+                        self.phases[p].objectives.len(),
                         self.why_no_continuation(p),
                         self.usage_text(p),
                         self.turn_limit_hint(p),
@@ -329,7 +329,7 @@ impl Run {
                 let reason = self.attributed_to_policy("says", &decision.reason);
                 // How full the context is says nothing of why another policy hands over.
                 let known = if self.answering_policy.is_some() {
-                    self.stopped(p, POLICY_HANDOFF, Vec::new(), reason.clone());
+                    self.record_session_end(p, POLICY_HANDOFF, Vec::new(), reason.clone());
                     "a policy chose to hand over here"
                 } else {
                     if let Some(session) = self.session_mut(p) {
@@ -362,7 +362,7 @@ impl Run {
 
     /// There is no more room than before. Where the host asked for it, the next session takes over while this one can still say what
     /// it knows; a compaction that fails once is not tried again.
-    pub(super) fn compaction_failed(&mut self, p: usize, text: &str) {
+    pub(super) fn on_compaction_failed(&mut self, p: usize, text: &str) {
         if let Some(session) = self.phases[p].session.clone() {
             let (phase, text) = (self.phases[p].spec.id.clone(), text.to_owned());
             self.notify(ProgressEvent::CompactionFailed { phase, session, text });

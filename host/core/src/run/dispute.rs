@@ -33,13 +33,13 @@ impl Run {
         reported: ObjectiveReport,
         handoff: Option<&ReportedHandoff>,
     ) {
-        let (p, goal) = self.root_objective(p, g);
-        let words = self.describe_report(p, goal, &reported, handoff);
+        let (p, objective) = self.root_objective(p, g);
+        let words = self.describe_report(p, objective, &reported, handoff);
         let phase = &mut self.phases[p];
-        phase.disputes.retain(|dispute| dispute.goal != goal || dispute.is_of_lost_work());
+        phase.disputes.retain(|dispute| dispute.objective != objective || dispute.is_of_lost_work());
         if reported.status != ObjectiveStatus::Done && phase.step != PhaseStep::Skipped {
             phase.disputes.push(Dispute {
-                goal,
+                objective,
                 words,
                 reported: Some(reported),
                 is_from_last_measurement: false,
@@ -52,7 +52,7 @@ impl Run {
     fn describe_report(
         &self,
         p: usize,
-        goal: usize,
+        objective: usize,
         reported: &ObjectiveReport,
         handoff: Option<&ReportedHandoff>,
     ) -> String {
@@ -61,16 +61,18 @@ impl Run {
             Some(handoff) => ("lists", "open in its handoff", &handoff.current_state),
             None => ("reported", words_of(reported.status), &reported.note),
         };
-        let id = &self.phases[p].goals[goal].spec.id;
+        let id = &self.phases[p].objectives[objective].spec.id;
         let note = if note.is_empty() { String::new() } else { format!(": \"{}\"", excerpt(note)) };
         format!("{who} {says} objective {id} as {status} after its phase was over{note}")
     }
 
     /// The same objective in the phase that was split for it: its parts are gone once they came together.
     pub(super) fn root_objective(&self, mut p: usize, mut g: usize) -> (usize, usize) {
-        let id = &self.phases[p].goals[g].spec.id;
+        let id = &self.phases[p].objectives[g].spec.id;
         while let Some(whole) = self.phases[p].parent.as_ref().and_then(|parent| self.phase_index(parent)) {
-            let Some(held) = self.phases[whole].goals.iter().position(|goal| goal.spec.id == *id) else {
+            let Some(held) =
+                self.phases[whole].objectives.iter().position(|objective| objective.spec.id == *id)
+            else {
                 break;
             };
             (p, g) = (whole, held);
@@ -92,12 +94,12 @@ impl Run {
             run.phases[p].unproven_objectives.clear();
             for dispute in std::mem::take(&mut run.phases[p].disputes) {
                 let (status, is_lost) = (dispute.status(), dispute.is_of_lost_work());
-                let Dispute { goal, words, reported, handoff, .. } = dispute;
-                run.reopen(p, goal, status, &words);
+                let Dispute { objective, words, reported, handoff, .. } = dispute;
+                run.reopen(p, objective, status, &words);
                 let phase = &mut run.phases[p];
-                phase.goals[goal].has_lost_work |= is_lost;
-                if !phase.unproven_objectives.contains(&goal) {
-                    phase.unproven_objectives.push(goal);
+                phase.objectives[objective].has_lost_work |= is_lost;
+                if !phase.unproven_objectives.contains(&objective) {
+                    phase.unproven_objectives.push(objective);
                 }
                 if let Some(handoff) = handoff {
                     let by = reported.as_ref().and_then(|reported| reported.by.clone());
@@ -106,7 +108,8 @@ impl Run {
                 }
                 if let Some(reported) = reported {
                     let before_prompt = Some(Box::new(phase.facts.clone()));
-                    phase.goals[goal].reported = Some(ObjectiveReport { before_prompt, ..reported });
+                    phase.objectives[objective].reported =
+                        Some(ObjectiveReport { before_prompt, ..reported });
                 }
                 said.push(words);
             }
@@ -121,7 +124,7 @@ impl Run {
             return Vec::new();
         }
         self.finished_in_other_phases(p)
-            .flat_map(|(q, g)| self.phases[q].goals[g].spec.files.clone())
+            .flat_map(|(q, g)| self.phases[q].objectives[g].spec.files.clone())
             .collect()
     }
 
@@ -130,11 +133,13 @@ impl Run {
         let is_whole = |phase: &Phase| phase.parent.is_none() && phase.step == PhaseStep::Done;
         let others = self.phases.iter().enumerate().filter(move |(q, phase)| *q != p && is_whole(phase));
         others.flat_map(|(q, phase)| {
-            (0..phase.goals.len()).filter(move |g| is_claimed(&phase.goals[*g])).map(move |g| (q, g))
+            (0..phase.objectives.len())
+                .filter(move |g| is_claimed(&phase.objectives[*g]))
+                .map(move |g| (q, g))
         })
     }
 
-    /// Of the files that the last look at the disk did not find, those of other phases speak against these. An earlier look does not count
+    /// Of the files that the last measurement did not find, those of other phases speak against these. An earlier one does not count
     /// any more.
     pub(super) fn dispute_missing_files(&mut self, p: usize) {
         for phase in &mut self.phases {
@@ -144,14 +149,16 @@ impl Run {
         let is_gone =
             |path: &&String| of_others.contains(path) && self.phases[p].facts.missing.contains(path);
         let gone = self.finished_in_other_phases(p).filter_map(|(q, g)| {
-            let goal = &self.phases[q].goals[g].spec;
-            let path = goal.files.iter().find(is_gone)?;
-            let words =
-                format!("{path} of objective {} is missing, and was there when its phase ended", goal.id);
+            let objective = &self.phases[q].objectives[g].spec;
+            let path = objective.files.iter().find(is_gone)?;
+            let words = format!(
+                "{path} of objective {} is missing, and was there when its phase ended",
+                objective.id
+            );
             Some((
                 q,
                 Dispute {
-                    goal: g,
+                    objective: g,
                     words,
                     reported: None,
                     is_from_last_measurement: true,

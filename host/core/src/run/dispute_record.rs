@@ -8,12 +8,12 @@ use super::phase::ObjectiveReport;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Dispute {
     /// Index of the objective in its phase.
-    pub(super) goal: usize,
+    pub(super) objective: usize,
     /// In words for a person.
     pub(super) words: String,
     /// Absent where the disk says it.
     pub(super) reported: Option<ObjectiveReport>,
-    /// A look at the end of the run found it: it holds until the next look.
+    /// A measurement at the end of the run found it: it holds until the next one.
     pub(super) is_from_last_measurement: bool,
     /// A person had accepted it, and what they accepted is gone: no agent does it again until they say so.
     pub(super) is_of_accepted_work: bool,

@@ -37,8 +37,9 @@ impl Run {
 
     /// The files that its objectives name, and the results of its parts.
     pub(super) fn expected_files(&self, p: usize) -> Vec<String> {
-        let of_goals = self.phases[p].goals.iter().flat_map(|goal| goal.spec.files.clone());
-        of_goals.chain(self.expected_results(p)).collect()
+        let of_objectives =
+            self.phases[p].objectives.iter().flat_map(|objective| objective.spec.files.clone());
+        of_objectives.chain(self.expected_results(p)).collect()
     }
 
     /// Files that the objectives of a phase name and that phases which are over have changed.
@@ -53,8 +54,8 @@ impl Run {
         let phase = &self.phases[p];
         if !baseline {
             // Of these, it is known that they are as before if they are not listed, however many others have changed.
-            let done = phase.goals.iter().filter(|goal| goal.is_done());
-            expected.extend(done.flat_map(|goal| goal.changed_files.iter().cloned()));
+            let done = phase.objectives.iter().filter(|objective| objective.is_done());
+            expected.extend(done.flat_map(|objective| objective.changed_files.iter().cloned()));
         }
         let tree = phase.tree.clone();
         self.emit(Action::Assess { phase: phase.spec.id.clone(), baseline, expected, tree })
@@ -71,7 +72,8 @@ impl Run {
             }
             return self.boundary(p);
         }
-        let open = focus.iter().copied().filter(|g| !self.phases[p].goals[*g].is_done()).collect::<Vec<_>>();
+        let open =
+            focus.iter().copied().filter(|g| !self.phases[p].objectives[*g].is_done()).collect::<Vec<_>>();
         let judgment = Judgment::unfinished(lacking.join("; "), evidence.to_vec());
         self.apply_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
     }
@@ -84,7 +86,7 @@ impl Run {
             match self.lacks(p, g) {
                 Some(what) => lacking.push(what),
                 None => {
-                    self.phases[p].goals[g].is_unassessed = false;
+                    self.phases[p].objectives[g].is_unassessed = false;
                     let basis = self.phases[p].basis(g);
                     self.objective_done(p, g, by.clone(), basis);
                 }
@@ -103,14 +105,15 @@ impl Run {
         let phase = &self.phases[p];
         let basis = phase.basis(g);
         let refused = || {
-            let why = phase.refused.as_ref().filter(|_| basis != EvidenceKind::Reported)?;
+            let why =
+                phase.refused_report_this_prompt.as_ref().filter(|_| basis != EvidenceKind::Reported)?;
             Some(format!("a report of its agent was not taken: {why}"))
         };
         let contrary =
             phase.contrary(g).or_else(refused).map(|contrary| phase.objective_message(g, &contrary));
         contrary.or_else(|| match (self.workflow.accept, basis) {
             (Some(Acceptance::Reported), EvidenceKind::Files | EvidenceKind::Answer) => {
-                let id = &phase.goals[g].spec.id;
+                let id = &phase.objectives[g].spec.id;
                 Some(format!("objective {id} is not reported as done, and the workflow accepts nothing less"))
             }
             _ => None,
@@ -120,26 +123,26 @@ impl Run {
     /// What a policy sees of an objective. A reviewer sees those of the phase that it reviews, so `p` is the phase that holds it.
     pub(super) fn objective_view(&self, p: usize, g: usize) -> ObjectiveView {
         let phase = &self.phases[p];
-        let goal = &phase.goals[g];
-        let expected = goal.spec.files.iter().take(EXPECTED_FILES);
+        let objective = &phase.objectives[g];
+        let expected = objective.spec.files.iter().take(EXPECTED_FILES);
         ObjectiveView {
-            id: goal.spec.id.clone(),
-            description: goal.spec.description.clone(),
-            status: goal.status,
-            attempts: goal.attempts,
-            files: goal.spec.files.len() as u32,
+            id: objective.spec.id.clone(),
+            description: objective.spec.description.clone(),
+            status: objective.status,
+            attempts: objective.attempts,
+            files: objective.spec.files.len() as u32,
             expected_files: expected
                 .map(|path| ExpectedFileView { path: path.clone(), state: phase.state_of(path) })
                 .collect(),
-            check: goal.spec.verify.clone(),
-            check_passed: goal.check_passed,
-            reported: goal.reported.as_ref().map(|reported| StatusReportView {
+            check: objective.spec.verify.clone(),
+            check_passed: objective.check_passed,
+            reported: objective.reported.as_ref().map(|reported| StatusReportView {
                 status: reported.status,
                 note: excerpt(&reported.note),
                 by_session: reported.is_by(phase.session.as_ref()),
-                changed_since: phase.changed_since_report(goal, reported),
+                changed_since: phase.changed_since_report(objective, reported),
             }),
-            done_by: goal.done_by,
+            done_by: objective.done_by,
         }
     }
 
@@ -147,7 +150,7 @@ impl Run {
     /// of the host to an agent are answered.
     pub(super) fn expects_files(&self, p: usize) -> bool {
         let phase = &self.phases[p];
-        let names_files = phase.goals.iter().any(|goal| !goal.spec.files.is_empty());
+        let names_files = phase.objectives.iter().any(|objective| !objective.spec.files.is_empty());
         let may_edit = self.workflow.role_of(&phase.spec).permission != Permission::ReadOnly;
         names_files || (may_edit && phase.origin != PhaseOrigin::Review)
     }
@@ -185,49 +188,51 @@ impl Run {
         }
         let by = from.cloned().or_else(|| phase.session.clone());
         let now = self.now;
-        let goal = &mut self.phases[p].goals[g];
-        goal.set_remark(note, now);
-        goal.reported = Some(reported(by.clone()));
+        let objective = &mut self.phases[p].objectives[g];
+        objective.set_remark(note, now);
+        objective.reported = Some(reported(by.clone()));
         match status {
             ObjectiveStatus::Done => {
-                if !goal.is_done() {
-                    goal.claim = ClaimStatus::Reported;
+                if !objective.is_done() {
+                    objective.claim = ClaimStatus::Reported;
                 }
-                goal.is_unassessed = true;
+                objective.is_unassessed = true;
                 self.objective_done(p, g, by, EvidenceKind::Reported);
             }
-            _ if goal.is_done() => {
+            _ if objective.is_done() => {
                 let because = format!("its agent reported it as {}", words_of(status));
                 self.reopen(p, g, status, &because);
             }
-            status => goal.set_status(status, now),
+            status => objective.set_status(status, now),
         }
     }
 
-    /// Every objective is taken for done: now the disk is looked at once more, since reports and files change after a prompt was
+    /// Every objective is taken for done: now it is measured once more, since reports and files change after a prompt was
     /// judged, or while no host was there.
     pub(super) fn measure_before_checks(&mut self, p: usize) {
-        let names_files = |goal: &ObjectiveState| !goal.spec.files.is_empty() && !goal.is_accepted();
+        let names_files =
+            |objective: &ObjectiveState| !objective.spec.files.is_empty() && !objective.is_accepted();
         let of_others = self.files_of_other_phases(p);
-        let is_looked_at = |goal: &ObjectiveState| names_files(goal) || goal.is_accepted_unseen();
-        if of_others.is_empty() && !self.phases[p].goals.iter().any(is_looked_at) {
-            return self.verify(p);
+        let is_looked_at =
+            |objective: &ObjectiveState| names_files(objective) || objective.is_accepted_unseen();
+        if of_others.is_empty() && !self.phases[p].objectives.iter().any(is_looked_at) {
+            return self.start_verification(p);
         }
-        self.look_before_checks(p, of_others);
+        self.measure_files_before_checks(p, of_others);
     }
 
-    /// Looks at the disk once more, also for these files of other phases.
-    pub(super) fn look_before_checks(&mut self, p: usize, of_others: Vec<String>) {
+    /// Measures once more, also for these files of other phases.
+    pub(super) fn measure_files_before_checks(&mut self, p: usize, of_others: Vec<String>) {
         let expected = self.expected_files(p).into_iter().chain(of_others).collect();
         let action = self.measure_files(p, false, expected);
         self.phases[p].step = PhaseStep::MeasuringBeforeChecks { action };
     }
 
-    pub(super) fn proven(&mut self, p: usize) {
+    pub(super) fn on_measured_before_checks(&mut self, p: usize) {
         self.dispute_missing_files(p);
         let lacking = self.reopen_contradicted(p);
         if lacking.is_empty() && self.phases[p].is_finished() {
-            return self.verify(p);
+            return self.start_verification(p);
         }
         if lacking.is_empty() {
             return self.boundary(p);
@@ -319,15 +324,20 @@ impl Phase {
         &'a self,
         focus: &'a [usize],
     ) -> impl Iterator<Item = &'a ObjectiveId> {
-        let beside = self.goals.iter().enumerate().filter(|(g, goal)| !goal.is_done() && !focus.contains(g));
-        beside.map(|(_, goal)| &goal.spec.id)
+        let beside = self
+            .objectives
+            .iter()
+            .enumerate()
+            .filter(|(g, objective)| !objective.is_done() && !focus.contains(g));
+        beside.map(|(_, objective)| &objective.spec.id)
     }
 
     /// A new prompt is about these: what was said before against their being done is so no longer what its session says, and holds
     /// until somebody says otherwise. A report counts, and the last line of an answer that names it, or that names none and was given
     /// for it (A11).
     pub(super) fn record_denied_objectives(&mut self, focus: &[usize], answer: &str, by: Option<&SessionId>) {
-        let ids: Vec<ObjectiveId> = self.goals.iter().map(|goal| goal.spec.id.clone()).collect();
+        let ids: Vec<ObjectiveId> =
+            self.objectives.iter().map(|objective| objective.spec.id.clone()).collect();
         let is_meant = |g: usize, line: &str| match ids.iter().any(|id| has_word(line, id.as_str())) {
             true => has_word(line, ids[g].as_str()),
             false => self.focus_baseline.0.contains(&g),
@@ -337,16 +347,16 @@ impl Phase {
             .map(|g| not_done_lines(answer).rfind(|line| is_meant(*g, &line[NOT_DONE.len()..])))
             .collect();
         for (g, line) in focus.iter().zip(denied) {
-            let goal = &mut self.goals[*g];
-            if goal.reported.as_ref().is_some_and(|said| said.status == ObjectiveStatus::Done) {
+            let objective = &mut self.objectives[*g];
+            if objective.reported.as_ref().is_some_and(|said| said.status == ObjectiveStatus::Done) {
                 continue;
             }
             if let Some(line) = line {
                 let note = excerpt(line);
                 let status = ObjectiveStatus::InProgress;
                 let before_prompt = Some(Box::new(self.facts.clone()));
-                goal.reported = Some(ObjectiveReport { status, note, by: by.cloned(), before_prompt });
-            } else if let Some(said) = &mut goal.reported {
+                objective.reported = Some(ObjectiveReport { status, note, by: by.cloned(), before_prompt });
+            } else if let Some(said) = &mut objective.reported {
                 // That it failed is the word of its session until it reports something else.
                 if said.status != ObjectiveStatus::Failed || !said.is_by(self.session.as_ref()) {
                     said.before_prompt.get_or_insert_with(|| Box::new(self.facts.clone()));
@@ -356,8 +366,8 @@ impl Phase {
     }
 
     /// Whether its session did what this objective is about.
-    pub(super) fn is_own(&self, goal: &ObjectiveState) -> bool {
-        goal.is_done() && goal.by.is_some() && goal.by == self.session
+    pub(super) fn is_own(&self, objective: &ObjectiveState) -> bool {
+        objective.is_done() && objective.by.is_some() && objective.by == self.session
     }
 
     /// The objectives that its session is judged by: those of its prompt, those that it reported as done beside them, those that it
@@ -368,25 +378,26 @@ impl Phase {
         if focus.is_empty() {
             return focus;
         }
-        let is_shown = |goal: &ObjectiveState| {
-            matches!(goal.done_by, Some(EvidenceKind::Accepted | EvidenceKind::Checked))
+        let is_shown = |objective: &ObjectiveState| {
+            matches!(objective.done_by, Some(EvidenceKind::Accepted | EvidenceKind::Checked))
         };
-        let unjudged = self.goals.iter().filter(|goal| goal.is_unassessed);
-        let notes = unjudged.filter_map(|goal| Some(goal.reported.as_ref()?.note.as_str()));
+        let unjudged = self.objectives.iter().filter(|objective| objective.is_unassessed);
+        let notes = unjudged.filter_map(|objective| Some(objective.reported.as_ref()?.note.as_str()));
         let said: Vec<&str> = notes.chain([answer]).collect();
-        let is_spoken_of = |goal: &ObjectiveState| {
-            said.iter().any(|said| is_denied(&goal.spec.id, said) || goal.is_mentioned_in(said))
+        let is_spoken_of = |objective: &ObjectiveState| {
+            said.iter().any(|said| is_denied(&objective.spec.id, said) || objective.is_mentioned_in(said))
         };
         let handoff = self.handoff_by(self.session.as_ref());
-        let asked = self.requested.iter().map(|request| request.rationale.as_str());
+        let asked = self.split_request.iter().map(|request| request.rationale.as_str());
         let told: Vec<&str> =
             handoff.into_iter().flat_map(|(_, handoff)| handoff.texts()).chain(asked).collect();
-        let is_handed_off =
-            |goal: &ObjectiveState| goal.is_done() && told.iter().any(|said| goal.is_mentioned_in(said));
-        let beside = self.goals.iter().enumerate().filter(|(g, goal)| {
-            let is_said = goal.is_unassessed || is_spoken_of(goal);
-            let is_judged = is_said && self.is_own(goal) || is_handed_off(goal);
-            !focus.contains(g) && is_judged && !is_shown(goal)
+        let is_handed_off = |objective: &ObjectiveState| {
+            objective.is_done() && told.iter().any(|said| objective.is_mentioned_in(said))
+        };
+        let beside = self.objectives.iter().enumerate().filter(|(g, objective)| {
+            let is_said = objective.is_unassessed || is_spoken_of(objective);
+            let is_judged = is_said && self.is_own(objective) || is_handed_off(objective);
+            !focus.contains(g) && is_judged && !is_shown(objective)
         });
         let beside: Vec<usize> = beside.map(|(g, _)| g).collect();
         focus.into_iter().chain(beside).collect()
@@ -420,10 +431,10 @@ impl Phase {
     /// Evidence against an objective being done: what the session at work reported since its prompt, or an expected change that did
     /// not come. Further rounds of a loop may find a file as it should be.
     pub(super) fn contrary(&self, g: usize) -> Option<String> {
-        let goal = &self.goals[g];
+        let objective = &self.objectives[g];
         let is_newest =
             |said: &&ObjectiveReport| said.before_prompt.is_none() && said.is_by(self.session.as_ref());
-        let reported = goal.reported.as_ref().filter(is_newest);
+        let reported = objective.reported.as_ref().filter(is_newest);
         if let Some(reported) = reported.filter(|reported| reported.status != ObjectiveStatus::Done) {
             let said = if reported.note.is_empty() {
                 String::new()
@@ -432,10 +443,10 @@ impl Phase {
             };
             return Some(format!("its agent reported it as {}{said}", words_of(reported.status)));
         }
-        if goal.claim == ClaimStatus::Unshown {
+        if objective.claim == ClaimStatus::Unshown {
             return Some(NOT_IN_FOLDER.to_owned());
         }
-        goal.spec.files.iter().find_map(|path| match self.state_of(path) {
+        objective.spec.files.iter().find_map(|path| match self.state_of(path) {
             FileState::Missing => Some(format!("{path} is missing")),
             FileState::Unchanged if self.iteration == 1 => Some(format!("{path} has not changed")),
             FileState::Unchanged | FileState::Rewritten | FileState::Changed => None,
@@ -444,12 +455,12 @@ impl Phase {
 
     /// Whether a file that an objective names is not there.
     pub(super) fn is_file_missing(&self, g: usize) -> bool {
-        self.goals[g].spec.files.iter().any(|path| self.state_of(path) == FileState::Missing)
+        self.objectives[g].spec.files.iter().any(|path| self.state_of(path) == FileState::Missing)
     }
 
     /// What is said of one of its objectives.
     pub(super) fn objective_message(&self, g: usize, what: &str) -> String {
-        format!("objective {}: {what}", self.goals[g].spec.id)
+        format!("objective {}: {what}", self.objectives[g].spec.id)
     }
 
     /// Files that this session changed for these objectives: any since it was given them, and those that they name since it
@@ -463,8 +474,9 @@ impl Phase {
         }
         let now = &self.facts;
         let is_own = |path: &&String| {
-            let mut others = self.goals.iter().enumerate().filter(|(g, _)| !focus.contains(g));
-            let is_shared = others.any(|(_, goal)| goal.is_done() && goal.spec.files.contains(path));
+            let mut others = self.objectives.iter().enumerate().filter(|(g, _)| !focus.contains(g));
+            let is_shared =
+                others.any(|(_, objective)| objective.is_done() && objective.spec.files.contains(path));
             let before = if is_shared { &self.focus_baseline.1 } else { &self.session_baseline };
             let mut written = now.written.iter().filter(|file| file.path == **path);
             let changed = now.changed.iter().find(|file| file.path == **path);
@@ -472,7 +484,7 @@ impl Phase {
                 !before.changed.contains(file) || written.any(|file| !before.written.contains(file))
             })
         };
-        let named = focus.iter().flat_map(|g| &self.goals[*g].spec.files).filter(is_own).count();
+        let named = focus.iter().flat_map(|g| &self.objectives[*g].spec.files).filter(is_own).count();
         let any = if self.has_company { 0 } else { now.changed_since(&self.focus_baseline.1) };
         any.max(u32::try_from(named).unwrap_or(u32::MAX))
     }
@@ -487,19 +499,20 @@ impl Phase {
 
     /// Files that changed since the first prompt that followed a word against this objective. Where somebody else works in the same
     /// folder, only those that it names.
-    fn changed_since_report(&self, goal: &ObjectiveState, said: &ObjectiveReport) -> Option<u32> {
+    fn changed_since_report(&self, objective: &ObjectiveState, said: &ObjectiveReport) -> Option<u32> {
         let before = said.before_prompt.as_ref()?;
         let is_new = |path: &&String| {
             self.facts.changed.iter().any(|file| file.path == **path && !before.changed.contains(file))
         };
-        let named = goal.spec.files.iter().filter(is_new).count();
+        let named = objective.spec.files.iter().filter(is_new).count();
         Some(if self.has_company { named as u32 } else { self.facts.changed_since(before) })
     }
 
     /// The strongest evidence that an objective is done, as far as it goes without a check.
     pub(super) fn basis(&self, g: usize) -> EvidenceKind {
-        let goal = &self.goals[g];
-        let is_reported = goal.reported.as_ref().is_some_and(|said| said.status == ObjectiveStatus::Done);
+        let objective = &self.objectives[g];
+        let is_reported =
+            objective.reported.as_ref().is_some_and(|said| said.status == ObjectiveStatus::Done);
         if is_reported {
             EvidenceKind::Reported
         } else if self.changed_for(&[g]) > 0 {

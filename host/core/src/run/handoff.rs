@@ -24,7 +24,7 @@ pub(super) const LEAD_ROLE: &str = "lead";
 const FINDINGS_TOLD: usize = 3;
 
 impl Run {
-    /// Looks at the disk once more: the session is gone, and nothing moves any longer (A5).
+    /// Measures once more: the session is gone, and nothing moves any longer (A5).
     pub(super) fn measure_after_exit(&mut self, p: usize, then: SuccessorReason) {
         let action = self.assess(p, false);
         self.phases[p].step = PhaseStep::MeasuringAfterExit { action, then };
@@ -35,8 +35,8 @@ impl Run {
         self.reopen_contradicted(p);
         if self.phases[p].is_finished() {
             self.phases[p].has_unrecorded_progress = false;
-            self.phases[p].parts.clear();
-            return self.verify(p);
+            self.phases[p].planned_parts.clear();
+            return self.start_verification(p);
         }
         self.compose(p, then, None);
     }
@@ -49,7 +49,7 @@ impl Run {
         self.phases[p].step = PhaseStep::ComposingHandoff { request, then, path, refused };
     }
 
-    pub(super) fn composed(
+    pub(super) fn on_handoff_composed(
         &mut self,
         p: usize,
         then: SuccessorReason,
@@ -103,7 +103,7 @@ impl Run {
     }
 
     /// A review that nobody could give refuses nothing; a secret is refused whatever a review says.
-    pub(super) fn reviewed(
+    pub(super) fn on_handoff_reviewed(
         &mut self,
         p: usize,
         then: SuccessorReason,
@@ -186,7 +186,7 @@ impl Run {
         }
     }
 
-    /// The handoff of a stop says what was measured. Where the look failed, it says what was known before.
+    /// The handoff of a stop says what was measured. Where the measurement failed, it says what was known before.
     pub(super) fn on_measured_after_stop(&mut self, action: ActionId, outcome: &ActionOutcome) {
         let Some(p) = self.phases.iter().position(|phase| phase.measure_after_stop == Some(action)) else {
             return;
@@ -216,7 +216,7 @@ impl Run {
             return;
         }
         let draft = PendingHandoff::plain(path.clone(), document.clone(), map.clone());
-        self.handoff_written(p, draft, path, artifact, index.as_ref());
+        self.on_handoff_written(p, draft, path, artifact, index.as_ref());
     }
 
     pub(super) fn write_handoff(&mut self, p: usize, then: SuccessorReason, draft: Box<PendingHandoff>) {
@@ -249,7 +249,7 @@ impl Run {
         PendingHandoff::plain(path, TextBlob::new(document), TextBlob::new(index))
     }
 
-    pub(super) fn handoff_written(
+    pub(super) fn on_handoff_written(
         &mut self,
         p: usize,
         draft: PendingHandoff,
@@ -283,9 +283,9 @@ impl Run {
             return phase.closing_handoffs.push(row);
         }
         phase.handoffs.push(row);
-        phase.document = draft.document;
+        phase.newest_handoff_text = draft.document;
         phase.handoff_may_be_stale = false;
-        phase.found = None;
+        phase.handoff_check = None;
         if let Some(refused) = draft.refused {
             let findings = refused.review.findings.iter().take(FINDINGS_TOLD).cloned().collect();
             self.notify(ProgressEvent::HandoffRepaired {
@@ -310,7 +310,7 @@ impl Run {
         };
         let action = Action::Inspect {
             phase: phase.spec.id.clone(),
-            document: phase.document.clone(),
+            document: phase.newest_handoff_text.clone(),
             head: newest.head.clone(),
             branch: newest.branch.clone(),
             tree: phase.tree.clone(),
@@ -329,7 +329,7 @@ impl Run {
         let path = self.phases[p].newest_handoff().map(|row| row.path.clone()).unwrap_or_default();
         match self.found(p, &path, outcome) {
             Ok(found) => {
-                let document = self.phases[p].document.clone();
+                let document = self.phases[p].newest_handoff_text.clone();
                 let request = self.ask_review(p, &document, &found);
                 self.phases[p].step = PhaseStep::RereviewingHandoff { request, kind, focus, found };
             }
@@ -349,7 +349,7 @@ impl Run {
         let phase = &mut self.phases[p];
         phase.handoff_may_be_stale = false;
         let commits_since = found.commits_since;
-        phase.found = Some(found);
+        phase.handoff_check = Some(found);
         if let (Some(review), Some(row)) = (review, phase.newest_handoff_mut()) {
             row.review = Some(ReviewSummary { by, ..ReviewSummary::from(review) });
             let (path, staleness) = (row.path.clone(), review.staleness);
@@ -374,8 +374,9 @@ impl Run {
         let deleted =
             |missing: &String| phase.facts.changed.iter().any(|file| !file.exists && file.path == *missing);
         let to_come = |missing: &String| {
-            phase.goals.iter().any(|goal| {
-                goal.spec.files.contains(missing) || goal.spec.description.contains(missing.as_str())
+            phase.objectives.iter().any(|objective| {
+                objective.spec.files.contains(missing)
+                    || objective.spec.description.contains(missing.as_str())
             })
         };
         let beside_it = |missing: &String| missing == path || missing.starts_with(&stem);

@@ -97,7 +97,7 @@ impl Run {
             goal: &self.workflow.goal,
             at: self.now.rfc3339(),
             session: phase.session.as_ref(),
-            because: phase.because.agent_text(),
+            because: phase.end_cause.agent_text(),
             predecessor: phase.newest_handoff().map(|before| before.path.as_str()),
             phase: self.phase_facts(p),
             files_changed: &phase.facts.changed,
@@ -131,15 +131,15 @@ impl Run {
             title: &phase.spec.title,
             status: self.phase_status(p),
             objectives: phase
-                .goals
+                .objectives
                 .iter()
-                .map(|goal| ObjectiveFacts {
-                    id: &goal.spec.id,
-                    description: &goal.spec.description,
-                    status: goal.status,
-                    prompts: goal.attempts,
-                    by: goal.by.as_ref(),
-                    remark: &goal.remark,
+                .map(|objective| ObjectiveFacts {
+                    id: &objective.spec.id,
+                    description: &objective.spec.description,
+                    status: objective.status,
+                    prompts: objective.attempts,
+                    by: objective.by.as_ref(),
+                    remark: &objective.remark,
                 })
                 .collect(),
             attempts: phase.attempts.iter().collect(),

@@ -33,7 +33,7 @@ impl Run {
             }
             Input::Started { .. } => Ok(()),
             _ if !self.is_started() => refuse(name, "the run has not started".into()),
-            Input::Outcome { action, .. } if !self.pending.contains_key(action) => {
+            Input::Outcome { action, .. } if !self.open_intents.contains_key(action) => {
                 refuse(name, format!("intent {action} waits for no outcome"))
             }
             Input::Agent { session, .. }
@@ -43,7 +43,7 @@ impl Run {
             {
                 refuse(name, format!("there is no session {session}"))
             }
-            Input::Decided { request, .. } if *request > self.requests => {
+            Input::Decided { request, .. } if *request > self.last_request_id => {
                 refuse(name, format!("question {request} was never put"))
             }
             Input::Answered { question, choice, message } => match self.questions.get(question) {

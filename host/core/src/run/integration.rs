@@ -7,7 +7,7 @@ use crate::ids::PhaseId;
 use crate::input::ActionOutcome;
 use crate::progress::ProgressEvent;
 use crate::view::PhaseOrigin;
-use crate::workflow::{Objective, PhaseSpec as Spec};
+use crate::workflow::{Objective, PhaseSpec};
 use crate::worktree::WorktreeName;
 
 use super::Run;
@@ -28,12 +28,12 @@ const FILES_NAMED: usize = 100;
 impl Run {
     /// The parts are over, and so is whoever brought them together so far: the next step on the way back. A merge that a
     /// person left is given up first.
-    pub(super) fn join(&mut self, p: usize) {
-        let Some(fork) = &self.phases[p].fork else {
+    pub(super) fn continue_integration(&mut self, p: usize) {
+        let Some(split) = &self.phases[p].active_split else {
             return self.skip(p);
         };
-        let given_up = match &fork.conflict {
-            Some(MergeConflict { with: Some(part), .. }) => fork.left_unmerged.contains(part),
+        let given_up = match &split.conflict {
+            Some(MergeConflict { with: Some(part), .. }) => split.left_unmerged.contains(part),
             _ => false,
         };
         if given_up {
@@ -42,20 +42,20 @@ impl Run {
             self.phases[p].step = PhaseStep::AbortingMerge { action };
             return;
         }
-        let open = |id: &&PhaseId| !fork.merged.contains(id) && !fork.left_unmerged.contains(id);
+        let open = |id: &&PhaseId| !split.merged.contains(id) && !split.left_unmerged.contains(id);
         let done =
             |id: &&PhaseId| self.phase_index(id).is_some_and(|q| self.phases[q].step == PhaseStep::Done);
-        match fork.parts.iter().filter(open).find(done).cloned() {
-            Some(part) if fork.base.is_some() => self.merge(p, part),
+        match split.parts.iter().filter(open).find(done).cloned() {
+            Some(part) if split.base.is_some() => self.request_merge(p, part),
             Some(part) => {
                 self.mark_part_merged(p, &part);
-                self.join(p);
+                self.continue_integration(p);
             }
             None => self.on_all_parts_merged(p),
         }
     }
 
-    fn merge(&mut self, p: usize, part: PhaseId) {
+    fn request_merge(&mut self, p: usize, part: PhaseId) {
         let Some(q) = self.phase_index(&part) else { return };
         let (tree, into) = (self.phases[q].tree.clone(), self.phases[p].tree.clone());
         let commit = self.phases[q].commit.clone();
@@ -64,20 +64,20 @@ impl Run {
         self.phases[p].step = PhaseStep::Merging { action, part };
     }
 
-    pub(super) fn merged(&mut self, p: usize, part: &PhaseId, outcome: &ActionOutcome) {
+    pub(super) fn on_merged(&mut self, p: usize, part: &PhaseId, outcome: &ActionOutcome) {
         match outcome {
             ActionOutcome::Merged { files, .. } => {
-                if let Some(fork) = &mut self.phases[p].fork {
-                    fork.conflict = None;
+                if let Some(split) = &mut self.phases[p].active_split {
+                    split.conflict = None;
                 }
                 // What is there now is committed before it is verified.
                 self.phases[p].commit = None;
                 self.mark_part_merged(p, part);
                 let into = self.phases[p].spec.id.clone();
                 self.notify(ProgressEvent::Merged { phase: part.clone(), into, files: *files });
-                self.join(p);
+                self.continue_integration(p);
             }
-            ActionOutcome::Conflicted { files } => self.conflicted(p, Some(part.clone()), files),
+            ActionOutcome::Conflicted { files } => self.on_conflict(p, Some(part.clone()), files),
             other => {
                 let text = format!("What {part} made cannot be merged: {}", failure_text(other));
                 self.pause(p, PauseReason::Blocked, text);
@@ -89,31 +89,31 @@ impl Run {
     fn mark_part_merged(&mut self, p: usize, part: &PhaseId) {
         let Some(q) = self.phase_index(part) else { return };
         let done: Vec<ObjectiveState> =
-            self.phases[q].goals.iter().filter(|goal| goal.is_done()).cloned().collect();
+            self.phases[q].objectives.iter().filter(|objective| objective.is_done()).cloned().collect();
         let phase = &mut self.phases[p];
-        for goal in &mut phase.goals {
-            if let Some(done) = done.iter().find(|done| done.spec.id == goal.spec.id) {
-                goal.clone_from(done);
+        for objective in &mut phase.objectives {
+            if let Some(done) = done.iter().find(|done| done.spec.id == objective.spec.id) {
+                objective.clone_from(done);
                 // The command of the phase is about the whole, which is still to be looked at.
-                goal.check_passed = done.check_passed.filter(|_| phase.spec.verify.is_none());
-                goal.claim = ClaimStatus::default();
+                objective.check_passed = done.check_passed.filter(|_| phase.spec.verify.is_none());
+                objective.claim = ClaimStatus::default();
             }
         }
-        phase.joined.insert(part.clone());
-        if let Some(fork) = &mut phase.fork {
-            fork.merged.push(part.clone());
+        phase.merged_parts.insert(part.clone());
+        if let Some(split) = &mut phase.active_split {
+            split.merged.push(part.clone());
         }
     }
 
     /// A session resolves it; where one has tried and it is still there, a person is asked.
-    pub(super) fn conflicted(&mut self, p: usize, with: Option<PhaseId>, files: &[String]) {
+    pub(super) fn on_conflict(&mut self, p: usize, with: Option<PhaseId>, files: &[String]) {
         let id = self.phases[p].spec.id.clone();
         let named: Vec<String> = files.iter().take(FILES_NAMED).cloned().collect();
-        let Some(fork) = &mut self.phases[p].fork else { return };
-        let before = fork.conflict.take().filter(|before| before.with == with);
+        let Some(split) = &mut self.phases[p].active_split else { return };
+        let before = split.conflict.take().filter(|before| before.with == with);
         let tries = before.map_or(0, |before| before.tries);
-        fork.conflict = Some(MergeConflict { with: with.clone(), files: named.clone(), tries: tries + 1 });
-        fork.had_conflict = true;
+        split.conflict = Some(MergeConflict { with: with.clone(), files: named.clone(), tries: tries + 1 });
+        split.had_conflict = true;
         let whose = with.clone().unwrap_or_else(|| id.clone());
         self.notify(ProgressEvent::Conflict { phase: whose.clone(), into: id.clone(), files: named.clone() });
         let what = match &with {
@@ -147,7 +147,7 @@ impl Run {
         };
         let lead = crate::ids::RoleName::new(LEAD_ROLE);
         let own = self.host_phase_spec(p, id, objective);
-        let spec = Spec {
+        let spec = PhaseSpec {
             title: format!("bringing {stem} together"),
             role: if self.workflow.roles.contains_key(&lead) { lead } else { own.role.clone() },
             ..own
@@ -160,7 +160,7 @@ impl Run {
 
     /// What the phase and its parts tried, decided and stumbled over: whoever brings their work together keeps to it.
     fn inherit_records(&self, p: usize, to: &mut Phase) {
-        let parts = self.phases[p].fork.iter().flat_map(|fork| &fork.parts);
+        let parts = self.phases[p].active_split.iter().flat_map(|split| &split.parts);
         let parts = parts.filter_map(|part| self.phase_index(part));
         for from in std::iter::once(p).chain(parts).map(|q| &self.phases[q]) {
             for attempt in &from.attempts {
@@ -182,28 +182,28 @@ impl Run {
 
     /// A person leaves what does not fit where it is, and goes on with the rest.
     pub(super) fn skip_conflicting_part(&mut self, p: usize) {
-        let conflict = self.phases[p].fork.as_ref().and_then(|fork| fork.conflict.as_ref());
+        let conflict = self.phases[p].active_split.as_ref().and_then(|split| split.conflict.as_ref());
         let Some(part) = conflict.and_then(|conflict| conflict.with.clone()) else {
             // Nothing of it can be brought back.
             return self.skip(p);
         };
-        if let Some(fork) = &mut self.phases[p].fork {
-            fork.left_unmerged.push(part);
+        if let Some(split) = &mut self.phases[p].active_split {
+            split.left_unmerged.push(part);
         }
         self.continue_at_next_tick(p);
     }
 
     /// Whatever is done is in.
     fn on_all_parts_merged(&mut self, p: usize) {
-        let Some(fork) = &self.phases[p].fork else { return };
-        if fork.merged.is_empty() {
+        let Some(split) = &self.phases[p].active_split else { return };
+        if split.merged.is_empty() {
             return self.skip(p);
         }
-        if fork.base.is_none() && !fork.results_combined && fork.merged.len() > 1 {
-            let parts: Vec<&str> = fork.merged.iter().map(PhaseId::as_str).collect();
+        if split.base.is_none() && !split.results_combined && split.merged.len() > 1 {
+            let parts: Vec<&str> = split.merged.iter().map(PhaseId::as_str).collect();
             let description = format!("Bring the results of {} together", parts.join(", "));
-            if let Some(fork) = &mut self.phases[p].fork {
-                fork.results_combined = true;
+            if let Some(split) = &mut self.phases[p].active_split {
+                split.results_combined = true;
             }
             return self.add_merge_phase(p, "results", description);
         }
@@ -213,26 +213,29 @@ impl Run {
             self.start_successor(p, SuccessorReason::Uncounted);
         } else {
             // Some of it stays open: what is done must not be kept from where it belongs.
-            self.land(p);
+            self.request_landing(p);
         }
     }
 
     /// An objective that no part left open is open again: what a check found is mended where the parts are together (D12).
     fn is_reopened(&self, p: usize) -> bool {
-        let Some(fork) = &self.phases[p].fork else { return false };
-        let left = fork.parts.iter().filter(|part| !fork.merged.contains(part));
+        let Some(split) = &self.phases[p].active_split else { return false };
+        let left = split.parts.iter().filter(|part| !split.merged.contains(part));
         let left: Vec<usize> = left.filter_map(|part| self.phase_index(part)).collect();
-        let is_left = |goal: &ObjectiveState| {
-            left.iter().flat_map(|q| &self.phases[*q].goals).any(|other| other.spec.id == goal.spec.id)
+        let is_left = |objective: &ObjectiveState| {
+            left.iter()
+                .flat_map(|q| &self.phases[*q].objectives)
+                .any(|other| other.spec.id == objective.spec.id)
         };
-        self.phases[p].open_objectives().any(|(_, goal)| !is_left(goal))
+        self.phases[p].open_objectives().any(|(_, objective)| !is_left(objective))
     }
 
     /// What came together is verified where it is, which needs what the `setup` of the workflow makes.
     fn verify_integration(&mut self, p: usize) {
         let setup = self.setup_commands(p);
         let phase = &self.phases[p];
-        let base = phase.fork.as_ref().filter(|fork| !fork.ready).and_then(|fork| fork.base.clone());
+        let base =
+            phase.active_split.as_ref().filter(|split| !split.ready).and_then(|split| split.base.clone());
         match base {
             Some(base) if !setup.is_empty() => {
                 let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
@@ -250,7 +253,7 @@ impl Run {
     /// What a session brought together in a conflict is looked at by somebody else, where nothing that the workflow names would (D12).
     fn add_default_review(&mut self, p: usize) {
         let phase = &self.phases[p];
-        let had_conflict = phase.fork.as_ref().is_some_and(|fork| fork.had_conflict);
+        let had_conflict = phase.active_split.as_ref().is_some_and(|split| split.had_conflict);
         let is_looked_at = phase.spec.review.is_some() || phase.spec.verify.is_some();
         if had_conflict && !is_looked_at && self.workflow.review_parts != Some(false) {
             let review = self.default_review(&phase.spec);
@@ -272,19 +275,19 @@ impl Run {
     }
 
     pub(super) fn on_integration_tree_ready(&mut self, p: usize) {
-        if let Some(fork) = &mut self.phases[p].fork {
-            fork.ready = true;
+        if let Some(split) = &mut self.phases[p].active_split {
+            split.ready = true;
         }
-        self.join(p);
+        self.continue_integration(p);
     }
 
     pub(super) fn on_merge_aborted(&mut self, p: usize, outcome: &ActionOutcome) {
         match outcome {
             ActionOutcome::Unmerged => {
-                if let Some(fork) = &mut self.phases[p].fork {
-                    fork.conflict = None;
+                if let Some(split) = &mut self.phases[p].active_split {
+                    split.conflict = None;
                 }
-                self.join(p);
+                self.continue_integration(p);
             }
             other => {
                 let id = &self.phases[p].spec.id;
@@ -295,20 +298,20 @@ impl Run {
     }
 
     /// Brings everything to where the phase began.
-    pub(super) fn land(&mut self, p: usize) {
+    pub(super) fn request_landing(&mut self, p: usize) {
         let phase = &self.phases[p];
-        let Some(fork) = &phase.fork else { return };
-        let Some(base) = fork.base.clone() else {
+        let Some(split) = &phase.active_split else { return };
+        let Some(base) = split.base.clone() else {
             return self.finish_split(p);
         };
-        let (id, tree, into) = (phase.spec.id.clone(), phase.tree.clone(), fork.home.clone());
+        let (id, tree, into) = (phase.spec.id.clone(), phase.tree.clone(), split.home.clone());
         let commit = phase.commit.clone();
-        let (merged, round) = (fork.merged.iter().map(WorktreeName::for_phase).collect(), fork.updates);
+        let (merged, round) = (split.merged.iter().map(WorktreeName::for_phase).collect(), split.updates);
         let action = self.emit(Action::Land { phase: id, tree, into, base, merged, round, commit });
         self.phases[p].step = PhaseStep::Landing { action };
     }
 
-    pub(super) fn landed(&mut self, p: usize, outcome: &ActionOutcome) {
+    pub(super) fn on_landed(&mut self, p: usize, outcome: &ActionOutcome) {
         let id = self.phases[p].spec.id.clone();
         match outcome {
             ActionOutcome::Landed { commit, committed, files } => {
@@ -316,16 +319,16 @@ impl Run {
                 self.notify(ProgressEvent::Landed { phase: id, commit, committed, files });
                 // Where it landed in another tree as files, that tree is committed when it is merged.
                 self.phases[p].commit = None;
-                if let Some(fork) = &mut self.phases[p].fork {
-                    fork.landed = true;
+                if let Some(split) = &mut self.phases[p].active_split {
+                    split.landed = true;
                 }
                 self.finish_split(p);
             }
             ActionOutcome::Updated => {
-                let Some(fork) = &mut self.phases[p].fork else { return };
-                fork.conflict = None;
-                fork.updates += 1;
-                let updates = fork.updates;
+                let Some(split) = &mut self.phases[p].active_split else { return };
+                split.conflict = None;
+                split.updates += 1;
+                let updates = split.updates;
                 self.phases[p].commit = None;
                 if updates > UPDATES {
                     let text = format!(
@@ -334,9 +337,9 @@ impl Run {
                     );
                     return self.pause(p, PauseReason::Blocked, text);
                 }
-                self.join(p);
+                self.continue_integration(p);
             }
-            ActionOutcome::Conflicted { files } => self.conflicted(p, None, files),
+            ActionOutcome::Conflicted { files } => self.on_conflict(p, None, files),
             other => {
                 let text = format!("Phase {id} cannot bring its result back: {}", failure_text(other));
                 self.pause(p, PauseReason::Blocked, text);
@@ -347,8 +350,8 @@ impl Run {
     /// The phase is again where it was when it was split, with everything that was made.
     fn finish_split(&mut self, p: usize) {
         if self.phases[p].is_finished() {
-            if let Some(fork) = self.phases[p].fork.take() {
-                self.phases[p].tree = fork.home;
+            if let Some(split) = self.phases[p].active_split.take() {
+                self.phases[p].tree = split.home;
             }
             if self.phases[p].verified == Some(false) && self.phases[p].spec.repeat.is_some() {
                 return self.iterate(p);
@@ -361,18 +364,18 @@ impl Run {
 
     /// What stays open is not merged: people are told where it is kept.
     pub(super) fn notify_unmerged_parts(&mut self, p: usize) {
-        let Some(fork) = self.phases[p].fork.take() else { return };
-        if fork.base.is_none() {
+        let Some(split) = self.phases[p].active_split.take() else { return };
+        if split.base.is_none() {
             return;
         }
-        if fork.landed || fork.merged.is_empty() {
-            self.phases[p].tree = fork.home;
+        if split.landed || split.merged.is_empty() {
+            self.phases[p].tree = split.home;
         } else {
             // What is merged stays where it came together.
             let (phase, tree) = (self.phases[p].spec.id.clone(), self.phases[p].tree.clone());
             self.notify(ProgressEvent::KeptApart { phase, tree });
         }
-        for phase in fork.parts.into_iter().filter(|part| !fork.merged.contains(part)) {
+        for phase in split.parts.into_iter().filter(|part| !split.merged.contains(part)) {
             let tree = WorktreeName::for_phase(&phase);
             self.notify(ProgressEvent::KeptApart { phase, tree });
         }

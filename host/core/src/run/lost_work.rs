@@ -80,26 +80,29 @@ impl Run {
         let listed = (0..self.phases.len()).filter(|p| self.is_compared(*p));
         let changes = listed.flat_map(|p| {
             let phase = &self.phases[p];
-            let looks = &phase.past_looks;
-            let held = || (0..phase.goals.len()).map(move |g| self.held_goal(p, g));
+            let measurements = &phase.past_measurements;
+            let held = || (0..phase.objectives.len()).map(move |g| self.held_objective(p, g));
             let newest = PhaseChanges {
                 phase: &phase.spec.id,
                 files: phase.changed_files().collect(),
                 counts: held().any(is_claimed),
-                accepted: held().filter(|goal| goal.is_accepted()).map(|goal| &goal.accepted_files).collect(),
-                measured_at: looks.newest_at,
-                names_all: looks.newest_is_whole,
+                accepted: held()
+                    .filter(|objective| objective.is_accepted())
+                    .map(|objective| &objective.accepted_files)
+                    .collect(),
+                measured_at: measurements.newest_at,
+                names_all: measurements.newest_is_whole,
                 // Another work tree than the folder is measured while parts come together.
-                unnamed: if phase.joined.is_empty() { phase.facts.changed_beyond } else { 0 },
-                past_contents: &looks.contents,
+                unnamed: if phase.merged_parts.is_empty() { phase.facts.changed_beyond } else { 0 },
+                past_contents: &measurements.contents,
             };
-            let earlier: Vec<PhaseChanges<'_>> = looks
-                .rounds
+            let earlier: Vec<PhaseChanges<'_>> = measurements
+                .iterations
                 .iter()
-                .map(|round| PhaseChanges {
-                    files: round.files.iter().collect(),
-                    measured_at: round.measured_at,
-                    names_all: round.is_whole,
+                .map(|iteration| PhaseChanges {
+                    files: iteration.files.iter().collect(),
+                    measured_at: iteration.measured_at,
+                    names_all: iteration.is_whole,
                     ..newest.clone()
                 })
                 .collect();
@@ -157,12 +160,17 @@ impl Run {
                 Some(work) => work.walks.push(changes),
                 None => {
                     let others = self.phases.iter().filter(|other| other.spec.id != phase.spec.id);
-                    let of_others = others.flat_map(|other| &other.goals).flat_map(|goal| &goal.spec.files);
-                    let claimed = phase.goals.iter().filter(|goal| is_claimed(goal));
+                    let of_others = others
+                        .flat_map(|other| &other.objectives)
+                        .flat_map(|objective| &objective.spec.files);
+                    let claimed = phase.objectives.iter().filter(|objective| is_claimed(objective));
                     finished.push(FinishedWork {
                         phase: changes.phase,
                         walks: vec![changes],
-                        named: claimed.flat_map(|goal| &goal.spec.files).map(String::as_str).collect(),
+                        named: claimed
+                            .flat_map(|objective| &objective.spec.files)
+                            .map(String::as_str)
+                            .collect(),
                         named_elsewhere: of_others.map(String::as_str).collect(),
                     });
                 }
@@ -179,9 +187,9 @@ impl Run {
         let mut inner = p;
         while let Some(whole) = self.parent_of(inner).filter(|_| is_own) {
             let (part, whole_phase) = (&self.phases[inner], &self.phases[whole]);
-            let is_measured = whole_phase.past_looks.newest_at > phase.past_looks.newest_at;
+            let is_measured = whole_phase.past_measurements.newest_at > phase.past_measurements.newest_at;
             is_own = part.iteration == whole_phase.iteration
-                && !(whole_phase.joined.contains(&part.spec.id) && is_measured);
+                && !(whole_phase.merged_parts.contains(&part.spec.id) && is_measured);
             inner = whole;
         }
         is_own
@@ -193,11 +201,13 @@ impl Run {
 
     /// Where an objective stands by now: what a part did is its phase's, once that has taken it.
     pub(super) fn holder_of(&self, mut p: usize, mut g: usize) -> (usize, usize) {
-        let id = &self.phases[p].goals[g].spec.id;
+        let id = &self.phases[p].objectives[g].spec.id;
         while let Some(whole) = self.parent_of(p) {
             let (part, phase) = (&self.phases[p], &self.phases[whole]);
-            let is_taken = phase.joined.contains(&part.spec.id) && part.iteration == phase.iteration;
-            let Some(held) = phase.goals.iter().position(|goal| is_taken && goal.spec.id == *id) else {
+            let is_taken = phase.merged_parts.contains(&part.spec.id) && part.iteration == phase.iteration;
+            let Some(held) =
+                phase.objectives.iter().position(|objective| is_taken && objective.spec.id == *id)
+            else {
                 break;
             };
             (p, g) = (whole, held);
@@ -205,9 +215,9 @@ impl Run {
         (p, g)
     }
 
-    fn held_goal(&self, p: usize, g: usize) -> &ObjectiveState {
+    fn held_objective(&self, p: usize, g: usize) -> &ObjectiveState {
         let (p, g) = self.holder_of(p, g);
-        &self.phases[p].goals[g]
+        &self.phases[p].objectives[g]
     }
 
     /// Whether what is open of a phase is done by the phase that it is a part of, once the parts are together.
@@ -238,12 +248,12 @@ impl Run {
             None => "had been restored or cloned again, or an agent had changed it",
             Some(_) => "had been restored or cloned again",
         };
-        self.phases[p].past_looks.lost_since.add(files, beyond, includes_accepted);
+        self.phases[p].past_measurements.lost_since.add(files, beyond, includes_accepted);
         for g in self.phases[p].objectives_losing_work(files, beyond, includes_accepted) {
             let is_part = self.phases[p].parent.is_some();
             let (p, g) = self.holder_of(p, g);
-            let is_accepted = self.phases[p].goals[g].is_accepted();
-            if !self.phases[p].goals[g].is_done() {
+            let is_accepted = self.phases[p].objectives[g].is_accepted();
+            if !self.phases[p].objectives[g].is_done() {
                 continue;
             }
             let is_left_to_whole = is_part && self.is_left_to_whole(p);
@@ -251,7 +261,7 @@ impl Run {
             let (p, g) = if is_accepted { self.root_objective(p, g) } else { (p, g) };
             let phase = &self.phases[p];
             let accepted = if is_accepted { ", which a person accepted," } else { "" };
-            let id = &phase.goals[g].spec.id;
+            let id = &phase.objectives[g].spec.id;
             let words = match files {
                 [] => format!(
                     "Whether the work on objective {id}{accepted} is still in the folder cannot be told: Baton's list of the files that it changed \
@@ -266,15 +276,15 @@ impl Run {
             let is_said = match is_accepted {
                 true => phase.has_lost_accepted(g),
                 false => phase.disputes.iter().any(|dispute| {
-                    dispute.goal == g && (dispute.words == words || dispute.is_from_last_measurement)
+                    dispute.objective == g && (dispute.words == words || dispute.is_from_last_measurement)
                 }),
             };
             if is_never_asked || is_at_work && !is_accepted {
                 self.reopen(p, g, ObjectiveStatus::InProgress, &words);
-                self.phases[p].goals[g].has_lost_work = true;
+                self.phases[p].objectives[g].has_lost_work = true;
             } else if !is_said {
                 let dispute = Dispute {
-                    goal: g,
+                    objective: g,
                     words,
                     reported: None,
                     is_from_last_measurement: false,
@@ -290,10 +300,10 @@ impl Run {
     pub(super) fn reopen_lost_accepted(&mut self, p: usize) {
         let disputes = self.phases[p].disputes.iter().filter(|dispute| dispute.is_of_accepted_work);
         let lost: Vec<(usize, String)> =
-            disputes.map(|dispute| (dispute.goal, dispute.words.clone())).collect();
+            disputes.map(|dispute| (dispute.objective, dispute.words.clone())).collect();
         for (g, words) in lost {
             self.reopen(p, g, ObjectiveStatus::InProgress, &words);
-            self.phases[p].goals[g].has_lost_work = true;
+            self.phases[p].objectives[g].has_lost_work = true;
         }
     }
 }
@@ -302,27 +312,29 @@ impl Phase {
     /// Objectives that are taken for done by these files: those that name one of them, and for a file that none of them names, those
     /// that name no file, or else all. Those that a person accepted lose what the phase had changed for them by then.
     fn objectives_losing_work(&self, files: &[String], beyond: u32, includes_accepted: bool) -> Vec<usize> {
-        let names = |goal: &ObjectiveState, file: &String| goal.spec.files.contains(file);
-        let is_named = |file: &String| self.goals.iter().any(|goal| names(goal, file));
+        let names = |objective: &ObjectiveState, file: &String| objective.spec.files.contains(file);
+        let is_named = |file: &String| self.objectives.iter().any(|objective| names(objective, file));
         let are_all_named = beyond == 0 && files.iter().all(is_named);
-        let names_nothing = |goal: &ObjectiveState| goal.spec.files.is_empty();
-        let is_anyones = !are_all_named && !self.goals.iter().any(names_nothing);
-        let concerns = |goal: &ObjectiveState| {
-            is_anyones || !are_all_named && names_nothing(goal) || files.iter().any(|file| names(goal, file))
+        let names_nothing = |objective: &ObjectiveState| objective.spec.files.is_empty();
+        let is_anyones = !are_all_named && !self.objectives.iter().any(names_nothing);
+        let concerns = |objective: &ObjectiveState| {
+            is_anyones
+                || !are_all_named && names_nothing(objective)
+                || files.iter().any(|file| names(objective, file))
         };
-        let is_accepted_with = |goal: &ObjectiveState| {
-            let accepted = &goal.accepted_files;
+        let is_accepted_with = |objective: &ObjectiveState| {
+            let accepted = &objective.accepted_files;
             let has_some = beyond > 0 && !accepted.is_empty();
-            goal.is_accepted() && (has_some || files.iter().any(|file| accepted.may_include(file)))
+            objective.is_accepted() && (has_some || files.iter().any(|file| accepted.may_include(file)))
         };
-        let concerned = self.goals.iter().enumerate().filter(|(_, goal)| {
-            is_claimed(goal) && concerns(goal) || includes_accepted && is_accepted_with(goal)
+        let concerned = self.objectives.iter().enumerate().filter(|(_, objective)| {
+            is_claimed(objective) && concerns(objective) || includes_accepted && is_accepted_with(objective)
         });
         concerned.map(|(g, _)| g).collect()
     }
 }
 
 /// It is taken for done by what agents did.
-pub(super) fn is_claimed(goal: &ObjectiveState) -> bool {
-    goal.is_done() && !goal.is_accepted()
+pub(super) fn is_claimed(objective: &ObjectiveState) -> bool {
+    objective.is_done() && !objective.is_accepted()
 }

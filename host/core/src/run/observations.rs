@@ -44,8 +44,8 @@ const HANDOFF_FACTS: usize = 5;
 
 impl Run {
     fn ask(&mut self, p: usize, ask: PolicyQuery, texts: Vec<TextBlob>) -> RequestId {
-        self.requests = self.requests.next();
-        let request = self.requests;
+        self.last_request_id = self.last_request_id.next();
+        let request = self.last_request_id;
         self.index.asked(request, self.phases[p].spec.id.clone(), ask.is_at_work());
         let scope = self.scope_of(p, ask.capability());
         let facts = self.query_facts(p);
@@ -95,7 +95,7 @@ impl Run {
             self.session(p).map(|session| session.signals(self.seq, self.now)).unwrap_or_default();
         let phase = &self.phases[p];
         let session = self.session(p);
-        let expected: Vec<&String> = focus.iter().flat_map(|g| &phase.goals[*g].spec.files).collect();
+        let expected: Vec<&String> = focus.iter().flat_map(|g| &phase.objectives[*g].spec.files).collect();
         let missing = phase.facts.missing.iter().filter(|path| expected.contains(path)).count();
         let observation = SessionObservation {
             occasion,
@@ -120,9 +120,9 @@ impl Run {
             asked_at_ms: self.now,
             utc_offset_minutes: self.utc_offset_minutes,
             git: GitView::of(&phase.facts.git),
-            split_request: phase.requested.clone(),
-            review_missing: phase.origin == PhaseOrigin::Review && phase.submitted.is_none(),
-            report_not_taken: phase.report_rejection.clone(),
+            split_request: phase.split_request.clone(),
+            review_missing: phase.origin == PhaseOrigin::Review && phase.submitted_review.is_none(),
+            report_not_taken: phase.refused_report_this_session.clone(),
             imported: self.workflow.imported.is_some(),
             attributes: Attributes::new(),
         };
@@ -247,7 +247,7 @@ impl Run {
 
     pub(super) fn phase_view(&self, p: usize) -> PhaseView {
         let phase = &self.phases[p];
-        let count = |status| phase.goals.iter().filter(|g| g.status == status).count() as u32;
+        let count = |status| phase.objectives.iter().filter(|g| g.status == status).count() as u32;
         let (done, failed) = (count(ObjectiveStatus::Done), count(ObjectiveStatus::Failed));
         PhaseView {
             id: phase.spec.id.clone(),
@@ -264,7 +264,7 @@ impl Run {
             },
             progress: ProgressView {
                 done,
-                open: phase.goals.len() as u32 - done - failed,
+                open: phase.objectives.len() as u32 - done - failed,
                 failed,
                 done_by_session: self.session(p).map_or(0, |s| s.done),
             },
@@ -283,9 +283,9 @@ impl Run {
     /// A reviewer sees what the phase that it looks at was to do, beside its own objective.
     /// What became of their files is told of those in focus: a phase may have many objectives, each with many files.
     fn objective_views(&self, p: usize, focus: &[usize]) -> Vec<ObjectiveView> {
-        let goals = |p: usize| (0..self.phases[p].goals.len()).map(move |g| (p, g));
-        goals(p)
-            .chain(self.reviewed_phase(p).into_iter().flat_map(goals))
+        let objectives = |p: usize| (0..self.phases[p].objectives.len()).map(move |g| (p, g));
+        objectives(p)
+            .chain(self.reviewed_phase(p).into_iter().flat_map(objectives))
             .map(|(q, g)| {
                 let view = self.objective_view(q, g);
                 let is_in_focus = q == p && focus.contains(&g);
@@ -305,12 +305,12 @@ impl Run {
         let phase = &self.phases[p];
         let session = self.session(p);
         let recent: Vec<TurnView> = session.map(|s| s.recent.iter().copied().collect()).unwrap_or_default();
-        let all: Vec<usize> = (0..phase.goals.len()).collect();
+        let all: Vec<usize> = (0..phase.objectives.len()).collect();
         SplittingObservation {
             occasion,
             phase: self.phase_view(p),
             objectives: self.objective_views(p, &all),
-            requested: phase.requested.clone(),
+            requested: phase.split_request.clone(),
             limits: self.split_limits(),
             wish: phase.spec.split,
             files_changed: phase.files_changed(),
@@ -348,7 +348,7 @@ impl Run {
         let quoted = [last_output.map_or("", |s| s.answer_tail.as_str()), work.findings.as_str()];
         let [last_output, findings] = assign_text_ids(quoted);
         let objectives = self.objective_views(p, focus);
-        let focus: Vec<ObjectiveId> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
+        let focus: Vec<ObjectiveId> = focus.iter().map(|g| phase.objectives[*g].spec.id.clone()).collect();
         let observation = HandoffObservation {
             kind,
             phase: self.phase_view(p),
@@ -383,7 +383,7 @@ impl Run {
                 .collect(),
             newest_handoff: newest_handoff(phase),
             inbox_path: format!("{}/inbox", self.task_folder),
-            because: said(phase.because.agent_text()).filter(|_| kind != PromptKind::First),
+            because: said(phase.end_cause.agent_text()).filter(|_| kind != PromptKind::First),
             last_output,
             findings,
             git: GitView::of(&phase.facts.git),
@@ -412,10 +412,13 @@ impl Run {
                 VerificationView { passed, ended_at_ms: work.verified_at, artifact: said(&work.verification) }
             }),
             remarks: phase
-                .goals
+                .objectives
                 .iter()
-                .filter(|goal| !goal.remark.is_empty())
-                .map(|goal| ObjectiveNote { objective: goal.spec.id.clone(), text: goal.remark.clone() })
+                .filter(|objective| !objective.remark.is_empty())
+                .map(|objective| ObjectiveNote {
+                    objective: objective.spec.id.clone(),
+                    text: objective.remark.clone(),
+                })
                 .collect(),
             facts_path: newest.and_then(|h| said(&h.facts)),
             beyond: beyond(phase),
@@ -489,7 +492,7 @@ fn newest_handoff(phase: &Phase) -> Option<HandoffReference> {
     Some(HandoffReference {
         path: newest.path.clone(),
         staleness: newest.review.as_ref().map_or(Staleness::Fresh, |review| review.staleness),
-        found: phase.found.as_ref().map(|found| HandoffFinding {
+        found: phase.handoff_check.as_ref().map(|found| HandoffFinding {
             commits_since: found.commits_since,
             missing_files: found.missing_files.len() as u32,
             diverged: found.diverged,

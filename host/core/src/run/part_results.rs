@@ -21,14 +21,14 @@ impl Run {
     pub(super) fn expected_results(&self, p: usize) -> Vec<String> {
         let phase = &self.phases[p];
         match self.parent_split(phase) {
-            Some(fork) if phase.origin == PhaseOrigin::Merge && fork.conflict().is_none() => {
-                fork.merged().iter().map(|part| self.result_file(part)).collect()
+            Some(split) if phase.origin == PhaseOrigin::Merge && split.conflict().is_none() => {
+                split.merged().iter().map(|part| self.result_file(part)).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    /// The first look at the disk says which of them no part wrote.
+    /// The first measurement says which of them no part wrote.
     pub(super) fn find_results(&mut self, p: usize, outcome: &ActionOutcome) {
         let ActionOutcome::Assessed { facts } = outcome else { return };
         let expected = self.expected_results(p);
@@ -39,17 +39,17 @@ impl Run {
     }
 
     /// What is to be read: the files that the parts wrote, then the host's own page of each part, which always exists.
-    pub(super) fn results_to_read(&self, phase: &Phase, fork: &ActiveSplit) -> Vec<String> {
+    pub(super) fn results_to_read(&self, phase: &Phase, split: &ActiveSplit) -> Vec<String> {
         let page = |part: &PhaseId| {
             let below = self.workflow.paths.results(self.names(), part.as_str());
             format!("{}/{below}", self.task_folder)
         };
-        phase.results.iter().cloned().chain(fork.merged().iter().map(page)).collect()
+        phase.results.iter().cloned().chain(split.merged().iter().map(page)).collect()
     }
 
     /// The split that a phase is a part or a merge of.
     pub(super) fn parent_split(&self, phase: &Phase) -> Option<&ActiveSplit> {
         let parent = self.phase_index(phase.parent.as_ref()?)?;
-        self.phases[parent].fork.as_ref()
+        self.phases[parent].active_split.as_ref()
     }
 }

@@ -55,7 +55,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Paused { question, about };
     }
 
-    pub(super) fn answered(&mut self, id: ActionId, choice: PauseAnswer, message: Option<&str>) {
+    pub(super) fn on_answered(&mut self, id: ActionId, choice: PauseAnswer, message: Option<&str>) {
         let Some(question) = self.questions.remove(&id) else {
             return;
         };
@@ -72,8 +72,8 @@ impl Run {
                 let phase = &mut self.phases[p];
                 (phase.continuations, phase.retries, phase.verifications, phase.quota_waits) = (0, 0, 0, 0);
                 (phase.reviews, phase.iterations_before_reset) = (0, phase.iteration);
-                if let Some(fork) = &mut phase.fork {
-                    fork.try_again();
+                if let Some(split) = &mut phase.active_split {
+                    split.try_again();
                 }
                 let used = self.turns_used(p);
                 self.phases[p].reset_turns(used);
@@ -94,14 +94,15 @@ impl Run {
             PauseAnswer::Raise => {
                 match about {
                     PauseReason::RunCeiling => {
-                        self.raised =
-                            self.run_ceiling_reached().map_or(self.raised + 1, |reached| reached.raised);
+                        self.ceiling_raises = self
+                            .run_ceiling_reached()
+                            .map_or(self.ceiling_raises + 1, |reached| reached.raised);
                     }
                     _ => {
-                        let before = self.phases[p].raised;
+                        let before = self.phases[p].ceiling_raises;
                         let raised =
                             self.phase_ceiling_reached(p).map_or(before + 1, |reached| reached.raised);
-                        self.phases[p].raised = raised;
+                        self.phases[p].ceiling_raises = raised;
                     }
                 }
                 self.continue_at_next_tick(p);
@@ -123,14 +124,14 @@ impl Run {
     /// nobody said anything to stays between a policy and the person: it may be a stranger's.
     fn inform_next_session(&mut self, p: usize, question: &EndCause, message: Option<&str>) {
         let phase = &mut self.phases[p];
-        phase.because = match message {
+        phase.end_cause = match message {
             Some(message) => EndCause::answered(question, message),
             None => EndCause::from_policy(question.user_text(), TRY_AGAIN),
         }
         .cut(TOLD_BYTES);
         if let Some(message) = message {
-            phase.told = format!(". A person says: {message}");
-            cut(&mut phase.told, TOLD_BYTES);
+            phase.review_instructions = format!(". A person says: {message}");
+            cut(&mut phase.review_instructions, TOLD_BYTES);
             let (mut approach, mut outcome) = (question.agent_text().to_owned(), message.to_owned());
             cut(&mut approach, TOLD_BYTES);
             cut(&mut outcome, TOLD_BYTES);
@@ -150,8 +151,8 @@ impl Run {
     /// Leaves a phase, and what belongs to it, as it is. What has a check of its own that has not passed is not done.
     pub(super) fn skip(&mut self, p: usize) {
         self.reopen_where(p, |phase, g| {
-            let goal = &phase.goals[g];
-            let is_unchecked = goal.spec.verify.is_some() && goal.check_passed != Some(true);
+            let objective = &phase.objectives[g];
+            let is_unchecked = objective.spec.verify.is_some() && objective.check_passed != Some(true);
             is_unchecked.then(|| "its check has not passed".to_owned())
         });
         self.reopen_lost_accepted(p);
@@ -161,11 +162,11 @@ impl Run {
 
     pub(super) fn continue_phase(&mut self, p: usize) {
         let phase = &self.phases[p];
-        if !phase.parts.is_empty() {
-            let parts = phase.parts.clone();
-            self.checkpoint(p, parts);
-        } else if phase.fork.is_some() {
-            self.join(p);
+        if !phase.planned_parts.is_empty() {
+            let parts = phase.planned_parts.clone();
+            self.request_checkpoint(p, parts);
+        } else if phase.active_split.is_some() {
+            self.continue_integration(p);
         } else if phase.sessions.len() == phase.sessions_before_iteration && !phase.is_finished() {
             self.begin(p);
         } else if phase.is_finished() {
@@ -193,7 +194,7 @@ impl Run {
         let sessions = phase.sessions.iter().filter_map(|id| self.sessions.get(id));
         let priced = SpendTotal::of(&phase.billed, sessions);
         let ceilings = [phase.spec.wall_time.map(|t| t.0), phase.spec.tokens, phase.spec.cost_microusd];
-        reached(ceilings, phase.clock.at(self.now).0.0, phase.billed.tokens(), priced, phase.raised)
+        reached(ceilings, phase.clock.at(self.now).0.0, phase.billed.tokens(), priced, phase.ceiling_raises)
     }
 
     fn run_ceiling_reached(&self) -> Option<ReachedCeiling> {
@@ -201,7 +202,7 @@ impl Run {
         let billed: TokenUsage = self.phases.iter().map(|phase| &phase.billed).sum();
         let priced = SpendTotal::of(&billed, self.sessions.values());
         let ceilings = [limits.wall_time.map(|t| t.0), limits.tokens, limits.cost_microusd];
-        reached(ceilings, self.clock.at(self.now).0.0, billed.tokens(), priced, self.raised)
+        reached(ceilings, self.clock.at(self.now).0.0, billed.tokens(), priced, self.ceiling_raises)
     }
 
     /// What a phase has used, for a person who is asked whether it gets more: "It used 250 turns (86 of them by its last session),

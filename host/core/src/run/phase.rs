@@ -11,7 +11,7 @@ use crate::observation::{Attempt, EvidenceKind, ObjectiveStatus, PastWait, Split
 use crate::text::TextBlob;
 use crate::time::UnixMs;
 use crate::view::{HandoffSummary, PhaseOrigin};
-use crate::workflow::{Objective, PhaseSpec as Spec};
+use crate::workflow::{Objective, PhaseSpec};
 use crate::worktree::WorktreeName;
 
 use super::accepted_files::AcceptedFiles;
@@ -21,7 +21,7 @@ use super::committed_work::CommittedWork;
 use super::dispute_record::Dispute;
 use super::end_cause::EndCause;
 use super::handoff_state::HandoffCheck;
-use super::past_looks::PastLooks;
+use super::past_measurements::PastMeasurements;
 use super::phase_activity::PhaseActivity;
 use super::review_score::ReviewScore;
 use super::step::PhaseStep;
@@ -167,7 +167,7 @@ pub(super) struct InheritedState {
 /// A phase.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Phase {
-    pub(super) spec: Spec,
+    pub(super) spec: PhaseSpec,
     pub(super) parent: Option<PhaseId>,
     pub(super) origin: PhaseOrigin,
     pub(super) depth: u32,
@@ -180,23 +180,23 @@ pub(super) struct Phase {
     /// The workflow names no reviewer for it, and it is reviewed all the same (D12).
     pub(super) reviewed_by_default: bool,
     /// What a person said to the question whether it is good enough, for whoever reviews it next.
-    pub(super) told: String,
+    pub(super) review_instructions: String,
     /// Its prompt was cut off by the end of the host, and is judged by what its agent had said by then.
     pub(super) prompt_cut_off: bool,
-    pub(super) goals: Vec<ObjectiveState>,
+    pub(super) objectives: Vec<ObjectiveState>,
     pub(super) step: PhaseStep,
     pub(super) session: Option<SessionId>,
     pub(super) sessions: Vec<SessionId>,
     /// Turns for the whole phase; 0 where unlimited.
     pub(super) max_turns: u32,
     /// What came of the turns so far.
-    pub(super) given: TurnGrant,
+    pub(super) turn_grant: TurnGrant,
     /// Turns by sessions that are gone.
     pub(super) turns_before: u32,
     /// Turns that were used when a person granted the phase a fresh start.
     pub(super) turns_before_reset: u32,
     /// Objectives that the newest session finished (A8).
-    pub(super) progress: u32,
+    pub(super) objectives_done_by_session: u32,
     pub(super) continuations: u32,
     pub(super) retries: u32,
     /// Objectives that were done at the last of them.
@@ -212,7 +212,7 @@ pub(super) struct Phase {
     /// The commit that is verified, reviewed and merged; absent where it has no tree of its own.
     pub(super) commit: Option<String>,
     /// What git ignores in its tree, as far as people were told.
-    pub(super) unseen: Vec<String>,
+    pub(super) reported_ignored_files: Vec<String>,
     /// Its commands run once more, on what they changed themselves.
     pub(super) checks_repeated: bool,
     pub(super) findings: String,
@@ -221,16 +221,16 @@ pub(super) struct Phase {
     /// What each of its commands said before any work, where the workflow has them run first.
     pub(super) first_check_results: Vec<bool>,
     pub(super) facts: WorkspaceFacts,
-    /// When that was, and what the looks before it found.
-    pub(super) past_looks: PastLooks,
+    /// When that was, and what the measurements before it found.
+    pub(super) past_measurements: PastMeasurements,
     /// Files that its objectives name and that phases before it have changed.
     pub(super) changed_earlier: BTreeSet<String>,
     /// What was changed when the objectives in focus were first given.
     pub(super) focus_baseline: (Vec<usize>, WorkspaceFacts),
     /// Why a report of its session was not taken, until the session reports something that is, or gets its next prompt.
-    pub(super) refused: Option<String>,
+    pub(super) refused_report_this_prompt: Option<String>,
     /// The same, until the session reports something that is, or another one begins: the policy judges by it.
-    pub(super) report_rejection: Option<String>,
+    pub(super) refused_report_this_session: Option<String>,
     /// Somebody else worked in the same folder since then.
     pub(super) has_company: bool,
     /// What was changed when the newest session began.
@@ -239,7 +239,7 @@ pub(super) struct Phase {
     /// changed meanwhile is the work of others, such as the user's own edits.
     pub(super) session_may_have_written: bool,
     /// Why its newest session or prompt ended.
-    pub(super) because: EndCause,
+    pub(super) end_cause: EndCause,
     /// The policy that judged how its last session ended, if that is not Baton's.
     pub(super) judged_by: Option<String>,
     /// The measuring of what its session left when the host stopped, until it is done.
@@ -258,7 +258,7 @@ pub(super) struct Phase {
     pub(super) reported_handoff: Option<(Option<SessionId>, ReportedHandoff)>,
     /// No objective was reported as done behind it.
     pub(super) handoff_is_latest_report: bool,
-    pub(super) requested: Option<SplitRequestView>,
+    pub(super) split_request: Option<SplitRequestView>,
     /// What of the objectives that the policy is asked about was taken for done when it was asked.
     pub(super) done_when_asked: Vec<usize>,
     /// What was said against its objectives since it was over, until a person is asked.
@@ -269,13 +269,13 @@ pub(super) struct Phase {
     /// What the phase left to those after it, once for each walk of its loop (C23). None of its own sessions starts from them.
     pub(super) closing_handoffs: Vec<HandoffSummary>,
     /// The document of the newest handoff.
-    pub(super) document: TextBlob,
+    pub(super) newest_handoff_text: TextBlob,
     /// Something happened that no handoff tells of yet.
     pub(super) has_unrecorded_progress: bool,
     /// Time passed since the newest handoff in which anybody may have changed the workspace.
     pub(super) handoff_may_be_stale: bool,
-    /// What the newest look at the newest handoff found.
-    pub(super) found: Option<HandoffCheck>,
+    /// What the newest check of the newest handoff found.
+    pub(super) handoff_check: Option<HandoffCheck>,
     pub(super) artifacts: Vec<ArtifactRef>,
     /// Result files of parts that exist, for the session that brings them together (C11).
     pub(super) results: Vec<String>,
@@ -284,23 +284,23 @@ pub(super) struct Phase {
     /// Large texts that prompts refer to instead of embedding them (C4).
     pub(super) inputs: Vec<ArtifactRef>,
     /// Sub-phases that it was split into so far.
-    pub(super) split: u32,
+    pub(super) part_count: u32,
     /// Times that it was split.
-    pub(super) splits: u32,
+    pub(super) split_count: u32,
     /// What it is being split into, until what its session knew is handed off and the state that they start from is kept.
-    pub(super) parts: Vec<SubPhase>,
+    pub(super) planned_parts: Vec<SubPhase>,
     /// Its parts, in any walk of its loop, whose objectives became its own: it took what they had done.
-    pub(super) joined: BTreeSet<PhaseId>,
+    pub(super) merged_parts: BTreeSet<PhaseId>,
     /// The split that is not yet brought together.
-    pub(super) fork: Option<ActiveSplit>,
+    pub(super) active_split: Option<ActiveSplit>,
     /// What it was given by its own review.
-    pub(super) score: Option<u32>,
+    pub(super) own_review_score: Option<u32>,
     /// Reviews of it that ended without a score, one after the other.
     pub(super) reviews_without_score: u32,
     /// Reviews of it so far.
     pub(super) reviews: u32,
     /// What it says as a review of another.
-    pub(super) submitted: Option<ReviewScore>,
+    pub(super) submitted_review: Option<ReviewScore>,
     /// Which time the loop walks through it, from 1 (B10).
     pub(super) iteration: u32,
     /// Iterations before a person granted the loop a fresh start.
@@ -310,15 +310,15 @@ pub(super) struct Phase {
     pub(super) billed: TokenUsage,
     pub(super) clock: Stopwatch,
     /// How often each ceiling was raised by a person.
-    pub(super) raised: u32,
+    pub(super) ceiling_raises: u32,
     /// What of it is committed in the workspace.
-    pub(super) kept: CommittedWork,
+    pub(super) committed_work: CommittedWork,
 }
 
 impl Phase {
     /// A phase of the workflow.
-    pub(super) fn new(spec: Spec) -> Self {
-        let goals = spec.objectives.iter().cloned().map(ObjectiveState::new).collect();
+    pub(super) fn new(spec: PhaseSpec) -> Self {
+        let objectives = spec.objectives.iter().cloned().map(ObjectiveState::new).collect();
         Self {
             spec,
             parent: None,
@@ -328,17 +328,17 @@ impl Phase {
             branch_from: None,
             mini_plan: false,
             reviewed_by_default: false,
-            told: String::new(),
+            review_instructions: String::new(),
             prompt_cut_off: false,
-            goals,
+            objectives,
             step: PhaseStep::Pending,
             session: None,
             sessions: Vec::new(),
             max_turns: 0,
-            given: TurnGrant::default(),
+            turn_grant: TurnGrant::default(),
             turns_before: 0,
             turns_before_reset: 0,
-            progress: 0,
+            objectives_done_by_session: 0,
             continuations: 0,
             retries: 0,
             done_at_retry: 0,
@@ -349,22 +349,22 @@ impl Phase {
             verified_at: UnixMs(0),
             verification: String::new(),
             commit: None,
-            unseen: Vec::new(),
+            reported_ignored_files: Vec::new(),
             checks_repeated: false,
             findings: String::new(),
             failed_checks: Vec::new(),
             first_check_results: Vec::new(),
             changed_earlier: BTreeSet::new(),
             facts: WorkspaceFacts::default(),
-            past_looks: PastLooks::default(),
+            past_measurements: PastMeasurements::default(),
             focus_baseline: Default::default(),
-            refused: None,
-            report_rejection: None,
+            refused_report_this_prompt: None,
+            refused_report_this_session: None,
             has_company: false,
             session_baseline: WorkspaceFacts::default(),
             session_may_have_written: true,
             measure_after_stop: None,
-            because: EndCause::default(),
+            end_cause: EndCause::default(),
             judged_by: None,
             unproven_objectives: Vec::new(),
             attempts: VecDeque::new(),
@@ -375,36 +375,36 @@ impl Phase {
             dropped: 0,
             reported_handoff: None,
             handoff_is_latest_report: false,
-            requested: None,
+            split_request: None,
             done_when_asked: Vec::new(),
             disputes: Vec::new(),
             handoffs: Vec::new(),
             inherited: None,
             closing_handoffs: Vec::new(),
-            document: TextBlob::default(),
+            newest_handoff_text: TextBlob::default(),
             has_unrecorded_progress: false,
             handoff_may_be_stale: false,
-            found: None,
+            handoff_check: None,
             artifacts: Vec::new(),
             results: Vec::new(),
             summarised: None,
             inputs: Vec::new(),
-            split: 0,
-            splits: 0,
-            parts: Vec::new(),
-            joined: BTreeSet::new(),
-            fork: None,
-            score: None,
+            part_count: 0,
+            split_count: 0,
+            planned_parts: Vec::new(),
+            merged_parts: BTreeSet::new(),
+            active_split: None,
+            own_review_score: None,
             reviews_without_score: 0,
             reviews: 0,
-            submitted: None,
+            submitted_review: None,
             iteration: 1,
             iterations_before_reset: 0,
             sessions_before_iteration: 0,
             billed: TokenUsage::default(),
             clock: Stopwatch::default(),
-            raised: 0,
-            kept: CommittedWork::default(),
+            ceiling_raises: 0,
+            committed_work: CommittedWork::default(),
         }
     }
 
@@ -452,7 +452,7 @@ impl Phase {
     }
 
     pub(super) fn open_objectives(&self) -> impl Iterator<Item = (usize, &ObjectiveState)> {
-        self.goals.iter().enumerate().filter(|(_, g)| !g.is_done())
+        self.objectives.iter().enumerate().filter(|(_, g)| !g.is_done())
     }
 
     /// An agent recorded something that a successor should know.
@@ -474,7 +474,9 @@ impl Phase {
     /// Whether a session worked on it before its newest one, in this walk of its loop.
     pub(super) fn is_begun(&self) -> bool {
         let earlier = self.sessions.len() - self.sessions_before_iteration;
-        earlier > 1 || self.inherited.is_some() || self.goals.iter().any(|goal| goal.attempts > 0)
+        earlier > 1
+            || self.inherited.is_some()
+            || self.objectives.iter().any(|objective| objective.attempts > 0)
     }
 
     pub(super) fn is_finished(&self) -> bool {
@@ -482,7 +484,7 @@ impl Phase {
     }
 
     pub(super) fn done_count(&self) -> u32 {
-        (self.goals.len() - self.open_objectives().count()) as u32
+        (self.objectives.len() - self.open_objectives().count()) as u32
     }
 
     /// Retries since something was last finished. What was reported as done and did not hold is no progress.
@@ -493,7 +495,7 @@ impl Phase {
     /// The objectives of the next prompt: one at a time, in the order of the file. What a check sent back is mended together,
     /// since its findings are about all of it.
     pub(super) fn next_focus(&self) -> Vec<usize> {
-        let at_once = if self.verified == Some(false) { self.goals.len() } else { 1 };
+        let at_once = if self.verified == Some(false) { self.objectives.len() } else { 1 };
         self.open_objectives().map(|(i, _)| i).take(at_once).collect()
     }
 

@@ -27,14 +27,14 @@ impl Run {
 
     /// Where a part that shares its folder writes down what it made (C11).
     pub(super) fn own_result_file(&self, p: usize) -> Option<String> {
-        let fork = self.split_by_origin(p, PhaseOrigin::Split)?;
-        fork.shares_folder().then(|| self.result_file(&self.phases[p].spec.id))
+        let split = self.split_by_origin(p, PhaseOrigin::Split)?;
+        split.shares_folder().then(|| self.result_file(&self.phases[p].spec.id))
     }
 
     /// What a merge without a conflict has to read.
     pub(super) fn result_files(&self, p: usize) -> Vec<String> {
         match self.split_by_origin(p, PhaseOrigin::Merge) {
-            Some(fork) if fork.conflict().is_none() => self.results_to_read(&self.phases[p], fork),
+            Some(split) if split.conflict().is_none() => self.results_to_read(&self.phases[p], split),
             _ => Vec::new(),
         }
     }

@@ -56,7 +56,7 @@ impl Run {
     }
 
     /// Refers to what was kept; what was not is embedded.
-    pub(super) fn offloaded(
+    pub(super) fn on_offloaded(
         &mut self,
         p: usize,
         kind: PromptKind,

@@ -160,7 +160,7 @@ impl Run {
         };
         // The agent was waited for, and has given up: nobody was told yet when it is tried again.
         match was_told {
-            true => self.tell(notice),
+            true => self.notify_unnumbered(notice),
             false => self.notify(notice),
         }
     }
@@ -207,12 +207,12 @@ impl Run {
             (false, true) => TRIED_AGAIN,
             (false, false) => RESET,
         };
-        self.phases[p].because = EndCause::from_host(because);
+        self.phases[p].end_cause = EndCause::from_host(because);
         if self.has_live_session(p) {
             if let Some(session) = self.session_mut(p) {
                 session.state = SessionState::Idle;
             }
-            if focus.iter().any(|g| self.phases[p].goals[*g].attempts > 0) {
+            if focus.iter().any(|g| self.phases[p].objectives[*g].attempts > 0) {
                 self.nudge(p, focus);
             } else if self.session(p).is_some_and(|session| session.prompts > 0) {
                 // It waited with another phase, and was not asked for this yet.

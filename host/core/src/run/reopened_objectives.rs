@@ -13,21 +13,21 @@ impl Run {
     /// What was taken for done is not.
     pub(super) fn reopen(&mut self, p: usize, g: usize, status: ObjectiveStatus, because: &str) {
         let now = self.now;
-        let goal = &mut self.phases[p].goals[g];
-        if !goal.is_done() {
+        let objective = &mut self.phases[p].objectives[g];
+        if !objective.is_done() {
             return;
         }
-        goal.set_status(status, now);
-        goal.done_by = None;
-        goal.is_unassessed = false;
+        objective.set_status(status, now);
+        objective.done_by = None;
+        objective.is_unassessed = false;
         // It is done again: what was lost of it so far is not asked about any more.
         let disputes = &mut self.phases[p].disputes;
         let before = disputes.len();
-        disputes.retain(|dispute| dispute.goal != g || !dispute.is_of_lost_work());
+        disputes.retain(|dispute| dispute.objective != g || !dispute.is_of_lost_work());
         let is_lost = disputes.len() < before;
-        let goal = &mut self.phases[p].goals[g];
-        goal.has_lost_work |= is_lost;
-        let (objective, by) = (goal.spec.id.clone(), goal.by.take());
+        let objective = &mut self.phases[p].objectives[g];
+        objective.has_lost_work |= is_lost;
+        let (objective, by) = (objective.spec.id.clone(), objective.by.take());
         if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
             session.done = session.done.saturating_sub(1);
         }
@@ -48,10 +48,10 @@ impl Run {
         lacks: impl Fn(&Phase, usize) -> Option<String>,
     ) -> Vec<String> {
         let mut lacking = Vec::new();
-        for g in 0..self.phases[p].goals.len() {
+        for g in 0..self.phases[p].objectives.len() {
             let phase = &self.phases[p];
-            let goal = &phase.goals[g];
-            if !goal.is_done() || goal.is_accepted() {
+            let objective = &phase.objectives[g];
+            if !objective.is_done() || objective.is_accepted() {
                 continue;
             }
             if let Some(contrary) = lacks(phase, g) {
@@ -67,17 +67,17 @@ impl Run {
     /// it is right so. Returns what was said of them.
     pub(super) fn reopen_restored(&mut self, p: usize) -> Vec<String> {
         let mut said = Vec::new();
-        let restored = std::mem::take(&mut self.phases[p].past_looks.restored);
-        for g in 0..self.phases[p].goals.len() {
+        let restored = std::mem::take(&mut self.phases[p].past_measurements.restored);
+        for g in 0..self.phases[p].objectives.len() {
             let Some(undone) = self.phases[p].undone_files(g, &restored) else { continue };
-            let goal = &mut self.phases[p].goals[g];
-            goal.changed_files.clear();
-            if !goal.is_done() || goal.is_accepted() {
+            let objective = &mut self.phases[p].objectives[g];
+            objective.changed_files.clear();
+            if !objective.is_done() || objective.is_accepted() {
                 continue;
             }
             said.push(self.phases[p].objective_message(g, &undone));
             self.reopen(p, g, ObjectiveStatus::InProgress, &undone);
-            self.phases[p].goals[g].has_lost_work = true;
+            self.phases[p].objectives[g].has_lost_work = true;
         }
         said
     }
@@ -86,10 +86,12 @@ impl Run {
     pub(super) fn reopen_affected(&mut self, p: usize, of: &[usize], because: &str) {
         let phase = &self.phases[p];
         let named: Vec<usize> = match of {
-            [] => (0..phase.goals.len()).filter(|g| phase.goals[*g].is_named_in(&phase.findings)).collect(),
+            [] => (0..phase.objectives.len())
+                .filter(|g| phase.objectives[*g].is_named_in(&phase.findings))
+                .collect(),
             of => of.to_vec(),
         };
-        let concerned = if named.is_empty() { (0..phase.goals.len()).collect() } else { named };
+        let concerned = if named.is_empty() { (0..phase.objectives.len()).collect() } else { named };
         for g in concerned {
             self.reopen(p, g, ObjectiveStatus::InProgress, because);
         }
@@ -99,15 +101,15 @@ impl Run {
 impl Phase {
     /// What is said of an objective of which the last measurement found nothing any more; none where something of it is left.
     fn undone_files(&self, g: usize, restored: &BTreeSet<String>) -> Option<String> {
-        let goal = &self.goals[g];
-        let named = goal.spec.files.iter().find(|path| restored.contains(*path));
+        let objective = &self.objectives[g];
+        let named = objective.spec.files.iter().find(|path| restored.contains(*path));
         if let Some(path) = named {
             return Some(format!("{path} had been changed for it, and is as it was before by now"));
         }
-        let files = &goal.changed_files;
+        let files = &objective.changed_files;
         // These were asked for, so they are listed if they differ. Another work tree is measured while parts come together.
         let is_left = |path: &String| self.facts.changed.iter().any(|file| file.path == *path);
-        let is_seen = self.fork.is_none() && self.joined.is_empty() && goal.is_done();
+        let is_seen = self.active_split.is_none() && self.merged_parts.is_empty() && objective.is_done();
         let first = files.first().filter(|_| is_seen && !files.iter().any(is_left))?;
         Some(match files.len() - 1 {
             0 => format!("{first} had been changed for it, and is as it was before by now"),

@@ -18,7 +18,7 @@ impl Run {
     pub(super) fn resume(&mut self) {
         self.stopping = false;
         // Whoever waited for these heard of the host's end, and kept its result.
-        self.offers.clear();
+        self.offered_results.clear();
         self.index.clear_open_queries();
         if self.ending.is_some() {
             return;
@@ -33,7 +33,7 @@ impl Run {
             if let Some(session) = phase.session.as_ref().filter(|id| lost.contains(id)) {
                 let session = &self.sessions[session];
                 phase.turns_before += session.turns;
-                phase.progress = session.done;
+                phase.objectives_done_by_session = session.done;
             }
         }
         self.notify(ProgressEvent::Resumed { lost });
@@ -48,9 +48,10 @@ impl Run {
     /// Whether something was reported as done in the prompt that died with its agent.
     fn has_done_report_in(&self, p: usize, focus: &[usize]) -> bool {
         let phase = &self.phases[p];
-        let mut goals = phase.goals.iter().enumerate();
-        goals
-            .any(|(g, goal)| focus.contains(&g) && goal.is_done() || goal.is_unassessed && phase.is_own(goal))
+        let mut objectives = phase.objectives.iter().enumerate();
+        objectives.any(|(g, objective)| {
+            focus.contains(&g) && objective.is_done() || objective.is_unassessed && phase.is_own(objective)
+        })
     }
 
     fn resume_phase(&mut self, p: usize) {
@@ -69,26 +70,26 @@ impl Run {
 
             // No session was needed: the same question again.
             PhaseStep::Baseline { action } | PhaseStep::CheckingFirst { action, .. } => {
-                if !self.pending.contains_key(&action) {
+                if !self.open_intents.contains_key(&action) {
                     self.begin_phase(p);
                 }
             }
             PhaseStep::Branching { action } => {
-                if !self.pending.contains_key(&action) {
+                if !self.open_intents.contains_key(&action) {
                     self.continue_phase(p);
                 }
             }
             PhaseStep::Checkpointing { action, parts } => {
-                if !self.pending.contains_key(&action) {
-                    self.phases[p].splits -= 1;
-                    self.checkpoint(p, parts);
+                if !self.open_intents.contains_key(&action) {
+                    self.phases[p].split_count -= 1;
+                    self.request_checkpoint(p, parts);
                 }
             }
             PhaseStep::Merging { action, .. }
             | PhaseStep::AbortingMerge { action }
             | PhaseStep::Landing { action } => {
-                if !self.pending.contains_key(&action) {
-                    self.join(p);
+                if !self.open_intents.contains_key(&action) {
+                    self.continue_integration(p);
                 }
             }
             PhaseStep::Scoping {
@@ -102,7 +103,7 @@ impl Run {
 
             // A prompt that had ended is judged as it was: what it finished is not done again.
             PhaseStep::MeasuringWorkspace { action, occasion, focus } => {
-                if !self.pending.contains_key(&action) {
+                if !self.open_intents.contains_key(&action) {
                     self.measure(p, occasion, focus);
                 }
             }
@@ -110,47 +111,47 @@ impl Run {
             | PhaseStep::DecidingCompletion { occasion, focus, .. }
             | PhaseStep::DecidingRecovery { occasion, focus, .. } => match is_unconfirmed {
                 true => self.measure(p, occasion, focus),
-                false => self.judge(p, occasion, focus),
+                false => self.on_workspace_measured(p, occasion, focus),
             },
             // What a dead session leaves: the question again, or the intent where nobody performs it again.
             PhaseStep::MeasuringAfterExit { action, then } => {
-                if !self.pending.contains_key(&action) {
+                if !self.open_intents.contains_key(&action) {
                     self.measure_after_exit(p, then);
                 }
             }
             PhaseStep::ComposingHandoff { then, refused, .. } => self.compose(p, then, refused),
             PhaseStep::ValidatingHandoff { action, then, draft } => {
-                if !self.pending.contains_key(&action) {
+                if !self.open_intents.contains_key(&action) {
                     self.inspect(p, then, draft);
                 }
             }
             PhaseStep::Reviewing { then, draft, .. } => self.review(p, then, draft),
             PhaseStep::HandingOff { action, then, draft } => {
-                if !self.pending.contains_key(&action) {
+                if !self.open_intents.contains_key(&action) {
                     self.write_handoff(p, then, draft);
                 }
             }
             PhaseStep::MeasuringBeforeChecks { action } => {
-                if !self.pending.contains_key(&action) {
+                if !self.open_intents.contains_key(&action) {
                     self.measure_before_checks(p);
                 }
             }
             PhaseStep::Committing { action } | PhaseStep::Verifying { action, .. } => {
-                if !self.pending.contains_key(&action) {
-                    self.verify(p);
+                if !self.open_intents.contains_key(&action) {
+                    self.start_verification(p);
                 }
             }
             PhaseStep::CommittingToBranch { action, then } => {
-                if !self.pending.contains_key(&action) {
-                    self.commit_to_branch(p, then);
+                if !self.open_intents.contains_key(&action) {
+                    self.request_commit_to_branch(p, then);
                 }
             }
             PhaseStep::Restoring { action, then } => {
-                if !self.pending.contains_key(&action) {
-                    self.restore(p, then);
+                if !self.open_intents.contains_key(&action) {
+                    self.request_restore(p, then);
                 }
             }
-            PhaseStep::EndingSession { then } => self.on_session_ended(p, then),
+            PhaseStep::EndingSession { then } => self.continue_after_session(p, then),
 
             // Something of the prompt was reported as done before it died with its agent: what else the agent said is judged first.
             PhaseStep::Working { focus, .. } if is_unconfirmed || self.has_done_report_in(p, &focus) => {
@@ -174,7 +175,7 @@ impl Run {
                 // Whether what was said is there comes first.
                 true => {
                     let of_others = self.files_of_other_phases(p);
-                    self.look_before_checks(p, of_others);
+                    self.measure_files_before_checks(p, of_others);
                 }
                 false => self.resume_or_replace_session(p),
             },

@@ -97,10 +97,10 @@ impl Run {
             title: phase.spec.title.clone(),
             status: self.phase_status(p),
             objectives: phase
-                .goals
+                .objectives
                 .iter()
                 .enumerate()
-                .map(|(g, goal)| objective_summary(phase, g, goal, self.is_lost_since(p, g)))
+                .map(|(g, objective)| objective_summary(phase, g, objective, self.is_lost_since(p, g)))
                 .collect(),
             sessions: phase
                 .sessions
@@ -114,7 +114,7 @@ impl Run {
             continuations: self.continuations_allowed(p),
             billed: phase.billed,
             policy: self.deciding_policies(p),
-            split: phase.split,
+            split: phase.part_count,
             verified: phase.verified,
             modified_checks: phase.modified_checks(),
             quota,
@@ -122,11 +122,11 @@ impl Run {
             handoffs: self.handoff_summaries(phase),
             artifacts: phase.artifacts.clone(),
             origin: phase.origin,
-            score: phase.score,
+            score: phase.own_review_score,
             iteration: phase.iteration,
             tree: phase.tree.clone(),
-            commits: phase.kept.commits.clone(),
-            commit_failed: phase.kept.failed.clone(),
+            commits: phase.committed_work.commits.clone(),
+            commit_failed: phase.committed_work.failed.clone(),
         }
     }
 
@@ -134,7 +134,7 @@ impl Run {
     /// was lost by the phase that has taken what this part did.
     fn is_lost_since(&self, p: usize, g: usize) -> bool {
         let (whole, held) = self.holder_of(p, g);
-        self.phases[whole].has_lost_accepted(held) || self.phases[whole].goals[held].has_lost_work
+        self.phases[whole].has_lost_accepted(held) || self.phases[whole].objectives[held].has_lost_work
     }
 
     /// Its handoffs, newest first. A phase whose loop is walked again comes to its last closing one before its own.
@@ -245,23 +245,23 @@ impl Run {
     }
 }
 
-fn objective_summary(phase: &Phase, g: usize, goal: &ObjectiveState, is_lost: bool) -> ObjectiveSummary {
-    let mut note = goal.remark.clone();
+fn objective_summary(phase: &Phase, g: usize, objective: &ObjectiveState, is_lost: bool) -> ObjectiveSummary {
+    let mut note = objective.remark.clone();
     cut(&mut note, NOTE_BYTES);
     ObjectiveSummary {
-        id: goal.spec.id.clone(),
-        description: goal.spec.description.clone(),
-        status: if is_lost { ObjectiveStatus::InProgress } else { goal.status },
-        by: goal.by.clone(),
-        done_by: goal.done_by.filter(|_| !is_lost),
-        judged_by: goal.judged_by.clone().filter(|_| goal.is_done() && !is_lost),
+        id: objective.spec.id.clone(),
+        description: objective.spec.description.clone(),
+        status: if is_lost { ObjectiveStatus::InProgress } else { objective.status },
+        by: objective.by.clone(),
+        done_by: objective.done_by.filter(|_| !is_lost),
+        judged_by: objective.judged_by.clone().filter(|_| objective.is_done() && !is_lost),
         note,
-        has_check: goal.spec.verify.is_some() || phase.spec.verify.is_some(),
-        check_passed: goal.check_passed,
+        has_check: objective.spec.verify.is_some() || phase.spec.verify.is_some(),
+        check_passed: objective.check_passed,
         passed_before: phase.passed_before(g),
-        started_at: goal.times.started,
-        updated_at: goal.times.updated,
-        completed_at: goal.times.completed.filter(|_| !is_lost),
+        started_at: objective.times.started,
+        updated_at: objective.times.updated,
+        completed_at: objective.times.completed.filter(|_| !is_lost),
     }
 }
 

@@ -56,7 +56,7 @@ impl Run {
         while let Some(p) = self.next_ready_phase(ticked) {
             match self.phases[p].step {
                 PhaseStep::Pending => self.begin_phase(p),
-                PhaseStep::Split => self.join(p),
+                PhaseStep::Split => self.continue_integration(p),
                 PhaseStep::UnderReview { .. } => self.end_review(p),
                 _ => self.continue_phase(p),
             }
@@ -70,18 +70,18 @@ impl Run {
     }
 
     fn next_ready_phase(&self, ticked: bool) -> Option<usize> {
-        let crowd = self.crowd();
-        if crowd.is_full {
+        let slots = self.slot_usage();
+        if slots.is_full {
             return None;
         }
         let waiting = (0..self.phases.len()).filter(|p| {
             let may =
                 if self.phases[*p].step == PhaseStep::ResumePending { ticked } else { self.is_ready(*p) };
-            may && self.has_free_slot_in(&crowd, *p)
+            may && self.has_free_slot_in(&slots, *p)
         });
         waiting.min_by_key(|p| {
             let phase = &self.phases[*p];
-            let beside = phase.parent.as_ref().and_then(|parent| crowd.parts.get(parent)).copied();
+            let beside = phase.parent.as_ref().and_then(|parent| slots.parts.get(parent)).copied();
             (phase.step == PhaseStep::Pending, beside.unwrap_or(0), *p)
         })
     }
@@ -104,46 +104,46 @@ impl Run {
     }
 
     /// Who has a place now.
-    fn crowd(&self) -> SlotUsage<'_> {
-        let mut crowd = SlotUsage::default();
+    fn slot_usage(&self) -> SlotUsage<'_> {
+        let mut slots = SlotUsage::default();
         let mut count = 0;
         for phase in &self.phases {
             if self.waits_for_provider(phase) {
-                crowd.limited.insert(self.provider_of(phase));
+                slots.limited.insert(self.provider_of(phase));
             }
             if !phase.occupies_slot() {
                 continue;
             }
             count += 1;
-            crowd.roots.insert(self.root_of(phase));
+            slots.roots.insert(self.root_of(phase));
             if let Some(parent) = &phase.parent {
-                *crowd.parts.entry(parent).or_default() += 1;
+                *slots.parts.entry(parent).or_default() += 1;
             }
-            *crowd.providers.entry(self.provider_of(phase)).or_default() += 1;
+            *slots.providers.entry(self.provider_of(phase)).or_default() += 1;
         }
         let agents = self.workflow.limits.agents;
-        crowd.is_full = agents > 0 && count >= agents;
-        crowd
+        slots.is_full = agents > 0 && count >= agents;
+        slots
     }
 
     /// One more may work: of all, of the workflow's phases, and at its provider.
     pub(super) fn has_free_slot(&self, p: usize) -> bool {
-        self.has_free_slot_in(&self.crowd(), p)
+        self.has_free_slot_in(&self.slot_usage(), p)
     }
 
-    fn has_free_slot_in(&self, crowd: &SlotUsage<'_>, p: usize) -> bool {
-        let is_one_more = !crowd.roots.contains(self.root_of(&self.phases[p]));
-        if crowd.is_full || is_one_more && crowd.roots.len() >= self.workflow.limits.parallel.max(1) as usize
+    fn has_free_slot_in(&self, slots: &SlotUsage<'_>, p: usize) -> bool {
+        let is_one_more = !slots.roots.contains(self.root_of(&self.phases[p]));
+        if slots.is_full || is_one_more && slots.roots.len() >= self.workflow.limits.parallel.max(1) as usize
         {
             return false;
         }
         let provider = self.provider_of(&self.phases[p]);
-        let at_provider = crowd.providers.get(provider).copied().unwrap_or(0);
+        let at_provider = slots.providers.get(provider).copied().unwrap_or(0);
         if self.workflow.providers.get(provider).is_some_and(|bound| at_provider >= *bound) {
             return false;
         }
         // Whoever begins now would only run into the limit that others wait for already.
-        self.phases[p].step != PhaseStep::Pending || !crowd.limited.contains(provider)
+        self.phases[p].step != PhaseStep::Pending || !slots.limited.contains(provider)
     }
 
     /// How many parts of a phase may work at once, when nobody else does.

@@ -21,7 +21,7 @@ impl Run {
         self.notify(ProgressEvent::PhaseStarted {
             phase: phase.spec.id.clone(),
             title: phase.spec.title.clone(),
-            objectives: phase.goals.len() as u32,
+            objectives: phase.objectives.len() as u32,
         });
         self.begin(p);
     }
@@ -53,13 +53,17 @@ impl Run {
         self.workflow.setup.iter().chain(&self.phases[p].spec.setup).cloned().collect()
     }
 
-    pub(super) fn branched(&mut self, p: usize, outcome: &ActionOutcome) {
+    pub(super) fn on_branched(&mut self, p: usize, outcome: &ActionOutcome) {
         match outcome {
             // Checked out anew, and made ready again.
-            ActionOutcome::Branched if self.phases[p].fork.as_ref().is_some_and(ActiveSplit::is_ready) => {
+            ActionOutcome::Branched
+                if self.phases[p].active_split.as_ref().is_some_and(ActiveSplit::is_ready) =>
+            {
                 self.verify_committed(p);
             }
-            ActionOutcome::Branched if self.phases[p].fork.is_some() => self.on_integration_tree_ready(p),
+            ActionOutcome::Branched if self.phases[p].active_split.is_some() => {
+                self.on_integration_tree_ready(p)
+            }
             ActionOutcome::Branched => {
                 self.phases[p].branch_from = None;
                 self.begin(p);
@@ -73,7 +77,7 @@ impl Run {
     }
 
     /// Starts a session with what is left of the phase's turns (A6).
-    pub(super) fn spawn(&mut self, p: usize) {
+    pub(super) fn request_spawn(&mut self, p: usize) {
         self.spawn_in(p, None);
     }
 
@@ -88,8 +92,8 @@ impl Run {
             0 => 0,
             max => max.saturating_sub(self.turns_counted(p)).max(1),
         };
-        let of_goals = phase.goals.iter().filter_map(|goal| goal.spec.verify.clone());
-        let mut checks: Vec<String> = of_goals.chain(phase.spec.verify.clone()).collect();
+        let of_objectives = phase.objectives.iter().filter_map(|objective| objective.spec.verify.clone());
+        let mut checks: Vec<String> = of_objectives.chain(phase.spec.verify.clone()).collect();
         checks.dedup();
         checks.retain(|_| role.permission == Permission::Edit);
         let is_in_it = |before: &&Session| conversation.is_some() && before.agent_session == conversation;
@@ -140,7 +144,7 @@ impl Run {
         }
         phase.sessions.push(spec.session.clone());
         phase.session = Some(spec.session.clone());
-        phase.progress = 0;
+        phase.objectives_done_by_session = 0;
         // In the same conversation, what was changed before counts as its own.
         if !is_resumed {
             phase.session_baseline = phase.facts.clone();
@@ -169,7 +173,7 @@ impl Run {
             && phase.files_changed() == 0
             && !phase.has_records()
             && phase.reported_handoff.is_none()
-            && phase.goals.iter().all(|goal| !goal.is_done() && goal.reported.is_none());
+            && phase.objectives.iter().all(|objective| !objective.is_done() && objective.reported.is_none());
         let is_unbegun = is_untouched && !earlier.is_empty() && earlier.iter().all(is_nothing);
         phase.is_begun() && !is_unbegun
     }

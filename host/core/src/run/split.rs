@@ -10,7 +10,7 @@ use crate::observation::SplitLimits;
 use crate::progress::ProgressEvent;
 use crate::view::PhaseOrigin;
 use crate::visible::{has_visible_text, visible_name};
-use crate::workflow::{Objective, PhaseSpec as Spec, REVIEW_SCORE, REVIEWER, ReviewRequirement};
+use crate::workflow::{Objective, PhaseSpec, REVIEW_SCORE, REVIEWER, ReviewRequirement};
 use crate::worktree::WorktreeName;
 
 use super::Run;
@@ -38,7 +38,7 @@ impl Run {
     /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
     pub(super) fn check_split(&self, p: usize, parts: &[SubPhase]) -> Result<(), String> {
         let phase = &self.phases[p];
-        let open = phase.open_objectives().map(|(_, goal)| &goal.spec.id);
+        let open = phase.open_objectives().map(|(_, objective)| &objective.spec.id);
         validate_split(&phase.spec.id, phase.depth, self.split_limits(), open, parts)
     }
 
@@ -50,37 +50,37 @@ impl Run {
 
     /// What its session knew is handed off first: its parts go on from there (C23).
     pub(super) fn hand_off_to_parts(&mut self, p: usize, parts: Vec<SubPhase>) {
-        self.phases[p].parts = parts;
+        self.phases[p].planned_parts = parts;
         self.start_successor(p, SuccessorReason::Parts);
     }
 
     /// The handoff is written. What was reported or found missing meanwhile may have changed what is open: then the split is of
     /// yesterday, and a session goes on with the whole.
     pub(super) fn resume_split(&mut self, p: usize) {
-        let parts = std::mem::take(&mut self.phases[p].parts);
+        let parts = std::mem::take(&mut self.phases[p].planned_parts);
         match self.check_split(p, &parts) {
-            Ok(()) => self.checkpoint(p, parts),
+            Ok(()) => self.request_checkpoint(p, parts),
             Err(_) => self.start_successor(p, SuccessorReason::Continuation),
         }
     }
 
     /// The state that the parts start from is kept first: what is there now, committed or not (D3).
-    pub(super) fn checkpoint(&mut self, p: usize, parts: Vec<SubPhase>) {
+    pub(super) fn request_checkpoint(&mut self, p: usize, parts: Vec<SubPhase>) {
         let phase = &mut self.phases[p];
-        phase.parts.clone_from(&parts);
-        phase.splits += 1;
+        phase.planned_parts.clone_from(&parts);
+        phase.split_count += 1;
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
-        let joining = WorktreeName::integration(&id, phase.splits);
+        let joining = WorktreeName::integration(&id, phase.split_count);
         let action = self.emit(Action::Checkpoint { phase: id, tree, joining });
         self.phases[p].step = PhaseStep::Checkpointing { action, parts };
     }
 
-    pub(super) fn checkpointed(&mut self, p: usize, parts: &[SubPhase], outcome: &ActionOutcome) {
+    pub(super) fn on_checkpointed(&mut self, p: usize, parts: &[SubPhase], outcome: &ActionOutcome) {
         match outcome {
             ActionOutcome::Checkpointed { base } => self.fork(p, parts, base.as_ref()),
             other => {
                 // Asked for once more, it is the same split.
-                self.phases[p].splits -= 1;
+                self.phases[p].split_count -= 1;
                 let id = &self.phases[p].spec.id;
                 let text = format!("Phase {id} cannot be split: {}", failure_text(other));
                 self.pause(p, PauseReason::Blocked, text);
@@ -91,7 +91,7 @@ impl Run {
     fn fork(&mut self, p: usize, parts: &[SubPhase], base: Option<&String>) {
         let base_turns = self.base_turns(p);
         let phase = &mut self.phases[p];
-        phase.parts.clear();
+        phase.planned_parts.clear();
         // What comes together may need mending, by a session of this phase.
         if phase.max_turns == 0 {
             phase.grant_turns(base_turns);
@@ -102,12 +102,13 @@ impl Run {
         let reported = parent.reported_handoff.clone().map(|(by, handoff)| (by.or(author), handoff));
         let mut forked = Vec::new();
         for (n, part) in parts.iter().enumerate() {
-            let id = sub_phase_id(&parent.spec.id, parent.depth, parent.split as usize + n);
-            let goals = parent.goals.iter().filter(|goal| part.objectives.contains(&goal.spec.id));
-            let goals: Vec<ObjectiveState> = goals.map(ObjectiveState::reopened_for_part).collect();
-            let objectives: Vec<Objective> = goals.iter().map(|goal| goal.spec.clone()).collect();
+            let id = sub_phase_id(&parent.spec.id, parent.depth, parent.part_count as usize + n);
+            let states =
+                parent.objectives.iter().filter(|objective| part.objectives.contains(&objective.spec.id));
+            let states: Vec<ObjectiveState> = states.map(ObjectiveState::reopened_for_part).collect();
+            let objectives: Vec<Objective> = states.iter().map(|objective| objective.spec.clone()).collect();
             let (review, reviewed_by_default) = self.review_of_part(&parent, &objectives);
-            let spec = Spec {
+            let spec = PhaseSpec {
                 id: id.clone(),
                 title: title_of(&part.title, n),
                 depends_on: Vec::new(),
@@ -134,10 +135,10 @@ impl Run {
                 patterns: parent.patterns.clone(),
                 inherited: inherited.clone(),
                 reported_handoff: reported.clone(),
-                document: parent.document.clone(),
-                because: parent.because.clone(),
+                newest_handoff_text: parent.newest_handoff_text.clone(),
+                end_cause: parent.end_cause.clone(),
                 iteration: parent.iteration,
-                goals,
+                objectives: states,
                 ..Phase::new(spec)
             };
             // What it inherits is in no handoff of its own yet: its first session leaves one, however early it ends.
@@ -151,27 +152,27 @@ impl Run {
                 .map(|phase| (phase.spec.id.clone(), phase.spec.title.clone()))
                 .collect(),
             objectives: parent.open_objectives().count() as u32,
-            reason: parent.because.user_text().to_owned(),
+            reason: parent.end_cause.user_text().to_owned(),
             at_once: self.max_parallel_parts(&parent).min(parts.len() as u32),
         });
         let phase = &mut self.phases[p];
-        phase.split += parts.len() as u32;
-        let mut fork = ActiveSplit::new(
+        phase.part_count += parts.len() as u32;
+        let mut split = ActiveSplit::new(
             base.cloned(),
             parent.tree.clone(),
             forked.iter().map(|phase| phase.spec.id.clone()).collect(),
         );
-        fork.sessions_at_checkout = phase.sessions.len();
-        phase.fork = Some(fork);
+        split.sessions_at_checkout = phase.sessions.len();
+        phase.active_split = Some(split);
         if base.is_some() {
-            phase.tree = WorktreeName::integration(&parent.spec.id, parent.splits);
+            phase.tree = WorktreeName::integration(&parent.spec.id, parent.split_count);
         }
         phase.step = PhaseStep::Split;
         self.insert_sub_phases(p, forked);
     }
 
     /// The review that nobody asked for by name.
-    pub(super) fn default_review(&self, spec: &Spec) -> ReviewRequirement {
+    pub(super) fn default_review(&self, spec: &PhaseSpec) -> ReviewRequirement {
         let reviewer = RoleName::from(REVIEWER);
         let is_role = self.workflow.roles.contains_key(&reviewer);
         let role = if is_role { reviewer } else { spec.role.clone() };

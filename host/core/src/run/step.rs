@@ -17,7 +17,7 @@ use super::successor_reason::SuccessorReason;
 /// Outcomes arrive by `transitions::apply_outcome_to_phase`, answers by `decisions::apply_answer`, and a resume goes through
 /// `resume::resume_phase`. There, *repeats* means: the host performs an open intent again, and core emits it once more if it was
 /// lost. *Replaces the session* means: `conversation_resume::resume_or_replace_session`, after a measurement if the session has
-/// reported something that none has looked at yet (`evidence::look_before_checks`).
+/// reported something that none has looked at yet (`evidence::measure_files_before_checks`).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PhaseStep {
     /// For the phases it depends on, or for a free place.
@@ -49,10 +49,10 @@ pub(super) enum PhaseStep {
     /// Set by `prompt_offload::on_offload_decision`; outcome: `prompt_offload::on_offloaded`; resume: replaces the session.
     Offloading { action: ActionId, kind: PromptKind, focus: Vec<usize>, large: Vec<LargeText> },
     /// `prompting.compose`.
-    /// Set by `prompt_offload::request_prompt`; answer: `transitions::prompt`; resume: replaces the session.
+    /// Set by `prompt_offload::request_prompt`; answer: `transitions::request_prompt_delivery`; resume: replaces the session.
     ComposingPrompt { request: RequestId, kind: PromptKind, focus: Vec<usize> },
     /// `Prompt`, until it is answered. The host may have interrupted it, to nudge.
-    /// Set by `transitions::prompt`; event `PromptEnded`: `transitions::on_prompt_ended`; resume: `transitions::measure` if the
+    /// Set by `transitions::request_prompt_delivery`; event `PromptEnded`: `transitions::on_prompt_ended`; resume: `transitions::measure` if the
     /// agent reported something as done, else replaces the session.
     Working { action: ActionId, focus: Vec<usize>, interrupted: bool },
     /// `Assess` after a prompt or a session ended.
@@ -87,7 +87,7 @@ pub(super) enum PhaseStep {
     Summarising { action: ActionId, digest: Digest, then: OnSummary },
     /// `Compact`: delivered or not, the prompt that carries it has not ended.
     /// Set by `decisions::compact`; event `Compacted`: `transitions::on_compacted`, any other end:
-    /// `decisions::compaction_failed`; resume: replaces the session.
+    /// `decisions::on_compaction_failed`; resume: replaces the session.
     Compacting {
         action: ActionId,
         /// Bytes that the agent had said when it was asked.
@@ -140,40 +140,40 @@ pub(super) enum PhaseStep {
     /// Set by `verdicts::retry`; ends with `verdicts::tick_phase` and `pauses::continue_phase`; resume: stays.
     Backoff { until: UnixMs },
     /// `Assess`: whether the files are there that the objectives name, now that all of them are taken for done.
-    /// Set by `evidence::look_before_checks` and `integration::verify_integration`; outcome:
+    /// Set by `evidence::measure_files_before_checks` and `integration::verify_integration`; outcome:
     /// `evidence::on_measured_before_checks`; resume: repeats.
     MeasuringBeforeChecks { action: ActionId },
     /// `Commit` of what is to be verified, reviewed and merged.
-    /// Set by `worktree_commit::commit`; outcome: `worktree_commit::on_committed`; resume: repeats, by `checks::verify` if
+    /// Set by `worktree_commit::request_commit`; outcome: `worktree_commit::on_committed`; resume: repeats, by `checks::start_verification` if
     /// lost.
     Committing { action: ActionId },
     /// `CommitToBranch` of what it changed.
-    /// Set by `branch_commits::commit_to_branch`; outcome: `branch_commits::on_committed_to_branch`; resume: repeats.
+    /// Set by `branch_commits::request_commit_to_branch`; outcome: `branch_commits::on_committed_to_branch`; resume: repeats.
     CommittingToBranch { action: ActionId, then: OnCommit },
     /// `Restore`, or `Assess` where there is no tree of its own: what its checks or its reviewer did to it.
-    /// Set by `worktree_commit::restore`; outcome: `worktree_commit::on_restored`; resume: repeats.
+    /// Set by `worktree_commit::request_restore`; outcome: `worktree_commit::on_restored`; resume: repeats.
     Restoring { action: ActionId, then: OnRestore },
     /// `Verify`: the n-th of its commands, and the objective that it is about.
-    /// Set by `checks::verify_from`; outcome: `checks::on_verified`; resume: repeats, by `checks::verify` if lost.
+    /// Set by `checks::verify_from`; outcome: `checks::on_verified`; resume: repeats, by `checks::start_verification` if lost.
     Verifying { action: ActionId, check: usize, of: Option<usize> },
     /// A phase that the host made for it reviews it.
     /// Set by `verification::begin_review`; ends with `verification::end_review`, by the scheduler; resume: stays.
     UnderReview { review: PhaseId },
     /// `Checkpoint`, before it is forked.
-    /// Set by `split::checkpoint`; outcome: `split::on_checkpointed`; resume: repeats.
+    /// Set by `split::request_checkpoint`; outcome: `split::on_checkpointed`; resume: repeats.
     Checkpointing { action: ActionId, parts: Vec<SubPhase> },
     /// `Branch`: its work tree is made.
     /// Set by `session_start::begin`, `integration::prepare_integration_tree` and `integration::verify_integration`; outcome:
     /// `session_start::on_branched`; resume: repeats, by `pauses::continue_phase` if lost.
     Branching { action: ActionId },
     /// `Merge` of what a sub-phase made.
-    /// Set by `integration::merge`; outcome: `integration::on_merged`; resume: repeats, by `integration::join` if lost.
+    /// Set by `integration::request_merge`; outcome: `integration::on_merged`; resume: repeats, by `integration::continue_integration` if lost.
     Merging { action: ActionId, part: PhaseId },
     /// `Unmerge` of what could not be brought together.
-    /// Set by `integration::join`; outcome: `integration::on_merge_aborted`; resume: as `Merging`.
+    /// Set by `integration::continue_integration`; outcome: `integration::on_merge_aborted`; resume: as `Merging`.
     AbortingMerge { action: ActionId },
     /// `Land` of what all of them made.
-    /// Set by `integration::land`; outcome: `integration::on_landed`; resume: as `Merging`.
+    /// Set by `integration::request_landing`; outcome: `integration::on_landed`; resume: as `Merging`.
     Landing { action: ActionId },
     /// A person has answered: goes on as soon as there is a place.
     /// Set by `pauses::continue_at_next_tick`; ends with `pauses::continue_phase`, by the scheduler; resume: stays.
@@ -182,7 +182,7 @@ pub(super) enum PhaseStep {
     /// Set by `pauses::ask_person`; the person's answer: `pauses::on_answered`; resume: stays.
     Paused { question: ActionId, about: PauseReason },
     /// Its sub-phases work.
-    /// Set by `split::fork` and `integration::add_merge_phase`; ends with `integration::join`, by the scheduler; resume: stays.
+    /// Set by `split::fork` and `integration::add_merge_phase`; ends with `integration::continue_integration`, by the scheduler; resume: stays.
     Split,
     /// Set by `branch_commits::close`.
     Done,

@@ -17,18 +17,18 @@ pub(super) const PENDING_OFFERS_MAX: usize = 64;
 
 impl Run {
     /// Asks about an item, or says at once that it stays: where nobody works any more, nobody's context is spared.
-    pub(super) fn offered(&mut self, session: &SessionId, item: &ContextItem) {
+    pub(super) fn on_offered(&mut self, session: &SessionId, item: &ContextItem) {
         let phase = self.phase_of(session).filter(|p| self.has_live_session(*p));
-        let known = self.offers.values().any(|waiting| waiting.id == item.id);
+        let known = self.offered_results.values().any(|waiting| waiting.id == item.id);
         match phase {
             Some(p)
                 if !self.stopping
                     && self.ending.is_none()
                     && !known
-                    && self.offers.len() < PENDING_OFFERS_MAX =>
+                    && self.offered_results.len() < PENDING_OFFERS_MAX =>
             {
                 let request = self.ask_offloading(p, vec![item.clone()]);
-                self.offers.insert(request, item.clone());
+                self.offered_results.insert(request, item.clone());
             }
             _ => self.place(item.id.clone(), false),
         }
@@ -36,7 +36,7 @@ impl Run {
 
     /// Takes the answer about an item; false where the question was about something else.
     pub(super) fn placed(&mut self, request: RequestId, result: &Result<Decision, Fault>) -> bool {
-        let Some(item) = self.offers.remove(&request) else { return false };
+        let Some(item) = self.offered_results.remove(&request) else { return false };
         let offload = wants_offload(&item, result);
         self.place(item.id, offload);
         true

@@ -37,7 +37,7 @@ impl Run {
             }
         }
         match (self.phases[p].step.clone(), outcome) {
-            (PhaseStep::Branching { .. }, outcome) => self.branched(p, outcome),
+            (PhaseStep::Branching { .. }, outcome) => self.on_branched(p, outcome),
             // What cannot be looked at shows nothing: neither that the work is done nor that it is not.
             (
                 PhaseStep::Baseline { .. }
@@ -50,14 +50,18 @@ impl Run {
                     format!("The work of phase {} cannot be looked at: {error}", self.phases[p].spec.id);
                 self.pause(p, PauseReason::Blocked, text);
             }
-            (PhaseStep::CheckingFirst { check, .. }, outcome) => self.checked_first(p, check, outcome),
+            (PhaseStep::CheckingFirst { check, .. }, outcome) => {
+                self.on_first_check_result(p, check, outcome)
+            }
             (PhaseStep::Baseline { .. }, outcome) => {
                 self.phases[p].changed_earlier = self.changed_earlier(p);
                 self.find_results(p, outcome);
                 self.scope(p, SplitTrigger::PhaseStart);
             }
-            (PhaseStep::MeasuringWorkspace { occasion, focus, .. }, _) => self.judge(p, occasion, focus),
-            (PhaseStep::MeasuringBeforeChecks { .. }, _) => self.proven(p),
+            (PhaseStep::MeasuringWorkspace { occasion, focus, .. }, _) => {
+                self.on_workspace_measured(p, occasion, focus)
+            }
+            (PhaseStep::MeasuringBeforeChecks { .. }, _) => self.on_measured_before_checks(p),
             (PhaseStep::Starting { .. }, ActionOutcome::Failed { error }) => {
                 let exit = ProcessExit { code: None, signal: None, by_host: true };
                 if let Some(session) = self.session_mut(p) {
@@ -80,10 +84,10 @@ impl Run {
                 self.replace_session(p, SuccessorReason::Retry, EndCause::from_host(error))
             }
             (PhaseStep::Summarising { digest, then, .. }, outcome) => {
-                self.summarised(p, digest, then, outcome)
+                self.on_summaries_written(p, digest, then, outcome)
             }
             (PhaseStep::Compacting { .. }, ActionOutcome::Failed { error }) => {
-                self.compaction_failed(p, error)
+                self.on_compaction_failed(p, error)
             }
             (PhaseStep::MeasuringAfterExit { then, .. }, _) => self.on_measured_after_exit(p, then),
             (PhaseStep::ValidatingHandoff { then, draft, .. }, outcome) => {
@@ -94,22 +98,22 @@ impl Run {
             }
             (PhaseStep::HandingOff { then, draft, .. }, outcome) => {
                 if let ActionOutcome::HandoffWritten { path, artifact, index } = outcome {
-                    self.handoff_written(p, *draft, path, artifact, index.as_ref());
+                    self.on_handoff_written(p, *draft, path, artifact, index.as_ref());
                 }
                 self.start_successor(p, then);
             }
-            (PhaseStep::Committing { .. }, outcome) => self.committed(p, outcome),
+            (PhaseStep::Committing { .. }, outcome) => self.on_committed(p, outcome),
             (PhaseStep::CommittingToBranch { then, .. }, outcome) => {
-                self.committed_to_branch(p, then, outcome)
+                self.on_committed_to_branch(p, then, outcome)
             }
-            (PhaseStep::Restoring { then, .. }, outcome) => self.restored(p, &then, outcome),
-            (PhaseStep::Verifying { check, of, .. }, outcome) => self.verified(p, check, of, outcome),
-            (PhaseStep::Checkpointing { parts, .. }, outcome) => self.checkpointed(p, &parts, outcome),
-            (PhaseStep::Merging { part, .. }, outcome) => self.merged(p, &part, outcome),
+            (PhaseStep::Restoring { then, .. }, outcome) => self.on_restored(p, &then, outcome),
+            (PhaseStep::Verifying { check, of, .. }, outcome) => self.on_verified(p, check, of, outcome),
+            (PhaseStep::Checkpointing { parts, .. }, outcome) => self.on_checkpointed(p, &parts, outcome),
+            (PhaseStep::Merging { part, .. }, outcome) => self.on_merged(p, &part, outcome),
             (PhaseStep::AbortingMerge { .. }, outcome) => self.on_merge_aborted(p, outcome),
-            (PhaseStep::Landing { .. }, outcome) => self.landed(p, outcome),
+            (PhaseStep::Landing { .. }, outcome) => self.on_landed(p, outcome),
             (PhaseStep::Offloading { kind, focus, large, .. }, outcome) => {
-                self.offloaded(p, kind, focus, &large, outcome);
+                self.on_offloaded(p, kind, focus, &large, outcome);
             }
             _ => {}
         }
@@ -121,7 +125,7 @@ impl Run {
         if self.phases[p].is_made_by_host() {
             return self.continue_unsplit(p, occasion, &EndCause::from_host("it is one thing to do"));
         }
-        if self.phases[p].fork.is_some() {
+        if self.phases[p].active_split.is_some() {
             return self.continue_unsplit(
                 p,
                 occasion,
@@ -179,17 +183,17 @@ impl Run {
                 let (before, after) = (*before_tokens, *after_tokens);
                 self.notify(ProgressEvent::Compacted { phase, session: id, asked, before, after });
                 match asked {
-                    true => self.compacted(p),
-                    false => self.lost_context(p),
+                    true => self.on_compacted(p),
+                    false => self.on_context_lost(p),
                 }
             }
-            AgentEvent::CompactionFailed { text } => self.compaction_failed(p, text),
+            AgentEvent::CompactionFailed { text } => self.on_compaction_failed(p, text),
             AgentEvent::PromptEnded { .. } => {
                 let text = session.last_words();
                 if !text.is_empty() {
-                    self.tell(ProgressEvent::Said { phase, session: id, text });
+                    self.notify_unnumbered(ProgressEvent::Said { phase, session: id, text });
                 }
-                self.prompt_ended(p);
+                self.on_prompt_ended(p);
             }
             AgentEvent::Omitted { events, text_bytes } => {
                 let (events, text_bytes) = (*events, *text_bytes);
@@ -204,10 +208,10 @@ impl Run {
     }
 
     /// A wait in place is not over yet: the prompt may have ended because the agent gave up on it.
-    fn prompt_ended(&mut self, p: usize) {
+    fn on_prompt_ended(&mut self, p: usize) {
         let (focus, interrupted) = match self.phases[p].step.clone() {
             PhaseStep::Working { focus, interrupted, .. } => (focus, interrupted),
-            PhaseStep::Compacting { answer_bytes, .. } => return self.compaction_refused(p, answer_bytes),
+            PhaseStep::Compacting { answer_bytes, .. } => return self.on_compaction_refused(p, answer_bytes),
             _ => return,
         };
         if let Some(session) = self.session_mut(p) {
@@ -221,7 +225,7 @@ impl Run {
         }
     }
 
-    fn compacted(&mut self, p: usize) {
+    fn on_compacted(&mut self, p: usize) {
         if let PhaseStep::Compacting { .. } = self.phases[p].step {
             if let Some(session) = self.session_mut(p) {
                 session.state = SessionState::Idle;
@@ -231,13 +235,13 @@ impl Run {
     }
 
     /// A compaction that was asked for ends in no `PromptEnded`: an agent that only answers has refused it.
-    fn compaction_refused(&mut self, p: usize, answer_bytes: u64) {
+    fn on_compaction_refused(&mut self, p: usize, answer_bytes: u64) {
         let said = self.session_mut(p).map(|session| session.split_off_answer(answer_bytes));
         let said = said.as_deref().map(str::trim).filter(|said| !said.is_empty());
-        self.compaction_failed(p, said.unwrap_or("the agent answered, and did not compact"));
+        self.on_compaction_failed(p, said.unwrap_or("the agent answered, and did not compact"));
     }
 
-    pub(super) fn session_ended(&mut self, id: &SessionId, exit: ProcessExit) {
+    pub(super) fn on_session_exited(&mut self, id: &SessionId, exit: ProcessExit) {
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
@@ -248,7 +252,7 @@ impl Run {
         session.end(exit, "ended");
         let Some(p) = self.phase_of(id) else { return };
         self.phases[p].turns_before += turns;
-        self.phases[p].progress = done;
+        self.phases[p].objectives_done_by_session = done;
         if self.ending.is_some() {
             return;
         }
@@ -257,7 +261,7 @@ impl Run {
         }
         self.end_agent_quota_wait(p);
         match self.phases[p].step.clone() {
-            PhaseStep::EndingSession { then } => self.on_session_ended(p, then),
+            PhaseStep::EndingSession { then } => self.continue_after_session(p, then),
             // The conversation is gone, or the agent would not: a handoff of what is known, and nothing is counted.
             PhaseStep::Working { .. } | PhaseStep::Starting { .. }
                 if !exit.by_host && self.could_not_resume(p) =>
@@ -293,7 +297,7 @@ impl Run {
             return;
         };
         if self.stopping || self.ending.is_some() || self.phase_waiting_for(intent.id).is_none() {
-            self.session_ended(&spec.session, ProcessExit { code: None, signal: None, by_host: true });
+            self.on_session_exited(&spec.session, ProcessExit { code: None, signal: None, by_host: true });
         }
     }
 
@@ -310,11 +314,11 @@ impl Run {
             PromptKind::Merging => phase.open_objectives().map(|(g, _)| g).collect(),
             _ => phase.next_focus(),
         };
-        if focus.is_empty() { vec![phase.goals.len() - 1] } else { focus }
+        if focus.is_empty() { vec![phase.objectives.len() - 1] } else { focus }
     }
 
     /// The agent compacted its context by itself: its next prompt tells it where it is (B11).
-    fn lost_context(&mut self, p: usize) {
+    fn on_context_lost(&mut self, p: usize) {
         if let Some(session) = self.session_mut(p) {
             session.lost_context = true;
         }
@@ -330,7 +334,7 @@ impl Run {
             self.session_mut(p).is_some_and(|session| std::mem::take(&mut session.is_split_declined));
         let kind = match kind {
             PromptKind::Next if is_declined => {
-                self.phases[p].because = EndCause::from_host("the split that you asked for was declined");
+                self.phases[p].end_cause = EndCause::from_host("the split that you asked for was declined");
                 PromptKind::Nudged
             }
             kind => kind,
@@ -342,7 +346,13 @@ impl Run {
         self.offload_then_prompt(p, kind, focus);
     }
 
-    pub(super) fn prompt(&mut self, p: usize, kind: PromptKind, focus: Vec<usize>, text: &str) {
+    pub(super) fn request_prompt_delivery(
+        &mut self,
+        p: usize,
+        kind: PromptKind,
+        focus: Vec<usize>,
+        text: &str,
+    ) {
         let now = self.now;
         let spoke =
             self.last_prompted_session(p).map(|session| (session.answer_tail.clone(), session.id.clone()));
@@ -356,7 +366,7 @@ impl Run {
         let beside = self.live_phases_in_same_folder(p);
         for q in &beside {
             self.phases[*q].has_company = true;
-            self.phases[*q].kept.folder_was_shared = true;
+            self.phases[*q].committed_work.folder_was_shared = true;
         }
         let phase = &mut self.phases[p];
         phase.has_unrecorded_progress = true;
@@ -378,25 +388,25 @@ impl Run {
             phase.has_company = false;
         }
         phase.has_company |= !beside.is_empty();
-        phase.kept.folder_was_shared |= !beside.is_empty();
-        phase.kept.review = None;
-        phase.refused = None;
+        phase.committed_work.folder_was_shared |= !beside.is_empty();
+        phase.committed_work.review = None;
+        phase.refused_report_this_prompt = None;
         if prompt == 1 {
-            phase.report_rejection = None;
+            phase.refused_report_this_session = None;
         }
         for g in &focus {
-            let goal = &mut phase.goals[*g];
-            goal.attempts += 1;
-            if goal.claim == ClaimStatus::Unshown {
-                goal.claim = ClaimStatus::Measured;
+            let objective = &mut phase.objectives[*g];
+            objective.attempts += 1;
+            if objective.claim == ClaimStatus::Unshown {
+                objective.claim = ClaimStatus::Measured;
             }
-            if !goal.is_done() {
-                goal.set_status(ObjectiveStatus::InProgress, now);
+            if !objective.is_done() {
+                objective.set_status(ObjectiveStatus::InProgress, now);
             }
         }
         phase.prompt_cut_off = false;
-        let ids: Vec<_> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
-        let because = if kind == PromptKind::Nudged { phase.because.user_text() } else { "" }.to_owned();
+        let ids: Vec<_> = focus.iter().map(|g| phase.objectives[*g].spec.id.clone()).collect();
+        let because = if kind == PromptKind::Nudged { phase.end_cause.user_text() } else { "" }.to_owned();
         let (phase, session) = (phase.spec.id.clone(), id.clone());
         self.notify(ProgressEvent::Prompted { phase, session, kind, focus: ids.clone(), because });
         let text = TextBlob::new(text);
@@ -426,7 +436,7 @@ impl Run {
     /// What is finished is verified; else the fixed order asks splitting, then compaction.
     pub(super) fn continue_from_boundary(&mut self, p: usize) {
         if self.commits_at_boundary(p) {
-            self.commit_to_branch(p, OnCommit::Boundary);
+            self.request_commit_to_branch(p, OnCommit::Boundary);
         } else if self.phases[p].is_finished() {
             self.measure_before_checks(p);
         } else if !self.pause_at_ceiling(p) {
@@ -436,7 +446,7 @@ impl Run {
                 if !self.ask_for_turns(p, OnTurnBudget::Boundary) {
                     self.end_at_turn_limit(p);
                 }
-            } else if self.phases[p].requested.is_some() {
+            } else if self.phases[p].split_request.is_some() {
                 self.scope(p, SplitTrigger::Requested);
             } else {
                 self.scope(p, SplitTrigger::Boundary);
@@ -447,25 +457,25 @@ impl Run {
     /// An objective is done; where it was before, with the stronger of both kinds of evidence.
     pub(super) fn objective_done(&mut self, p: usize, g: usize, by: Option<SessionId>, basis: EvidenceKind) {
         let now = self.now;
-        let goal = &mut self.phases[p].goals[g];
-        goal.done_by = Some(goal.done_by.map_or(basis, |known| known.min(basis)));
-        if goal.is_done() {
+        let objective = &mut self.phases[p].objectives[g];
+        objective.done_by = Some(objective.done_by.map_or(basis, |known| known.min(basis)));
+        if objective.is_done() {
             return;
         }
-        goal.set_status(ObjectiveStatus::Done, now);
-        goal.has_lost_work = false;
-        goal.reported.take_if(|said| said.before_prompt.is_some());
-        goal.by.clone_from(&by);
-        goal.judged_by.clone_from(&self.answering_policy);
-        let goal_by = by.clone();
-        let objective = goal.spec.id.clone();
+        objective.set_status(ObjectiveStatus::Done, now);
+        objective.has_lost_work = false;
+        objective.reported.take_if(|said| said.before_prompt.is_some());
+        objective.by.clone_from(&by);
+        objective.judged_by.clone_from(&self.answering_policy);
+        let done_by = by.clone();
+        let objective = objective.spec.id.clone();
         if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
             session.done += 1;
         }
         let phase = &mut self.phases[p];
         // Its successor has gone on from there: what it leaves itself is newer.
-        phase.reported_handoff.take_if(|(author, _)| author.is_some() && *author != goal_by);
-        let (done, of) = (phase.done_count(), phase.goals.len() as u32);
+        phase.reported_handoff.take_if(|(author, _)| author.is_some() && *author != done_by);
+        let (done, of) = (phase.done_count(), phase.objectives.len() as u32);
         let phase = phase.spec.id.clone();
         let judged_by = self.answering_policy.clone();
         self.notify(ProgressEvent::ObjectiveDone { phase, objective, basis, judged_by, done, of });
@@ -483,11 +493,11 @@ impl Run {
                 self.phases[p].step = PhaseStep::EndingSession { then };
                 self.emit(Action::End { session, reason: reason.to_owned() });
             }
-            _ => self.on_session_ended(p, then),
+            _ => self.continue_after_session(p, then),
         }
     }
 
-    pub(super) fn on_session_ended(&mut self, p: usize, then: OnSessionEnd) {
+    pub(super) fn continue_after_session(&mut self, p: usize, then: OnSessionEnd) {
         match then {
             OnSessionEnd::StartSuccessor(succession) => self.start_successor(p, succession),
             OnSessionEnd::Split(parts) => self.hand_off_to_parts(p, parts),

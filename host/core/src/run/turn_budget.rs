@@ -40,13 +40,13 @@ impl Phase {
     /// The turns that it begins with, or begins anew with.
     pub(super) fn grant_turns(&mut self, turns: u32) {
         self.max_turns = turns;
-        self.given = TurnGrant { first: turns, ..self.grant_snapshot() };
+        self.turn_grant = TurnGrant { first: turns, ..self.grant_snapshot() };
     }
 
     /// A person, or a new walk of its loop, lets it begin anew.
     pub(super) fn reset_turns(&mut self, used: u32) {
         self.turns_before_reset = used;
-        self.grant_turns(self.given.first);
+        self.grant_turns(self.turn_grant.first);
     }
 
     fn grant_snapshot(&self) -> TurnGrant {
@@ -83,9 +83,9 @@ impl Run {
     /// The most turns that the phase ever gets, before a person lets it begin anew; 0 for no ceiling.
     pub(super) fn turn_ceiling(&self, p: usize) -> u32 {
         let phase = &self.phases[p];
-        let objectives = u32::try_from(phase.goals.len()).unwrap_or(u32::MAX).max(1);
+        let objectives = u32::try_from(phase.objectives.len()).unwrap_or(u32::MAX).max(1);
         let begins = match self.base_turns(p) {
-            0 => phase.given.first,
+            0 => phase.turn_grant.first,
             base => base,
         };
         let of_table = begins.saturating_mul(MAX_TURN_FACTOR).saturating_mul(objectives);
@@ -133,13 +133,13 @@ impl Run {
     /// What came of the turns since it was last given some.
     fn spent(&self, p: usize, facts: &WorkspaceFacts) -> TurnUsage {
         let phase = &self.phases[p];
-        let (now, before) = (&facts.changed, &phase.given.changed);
+        let (now, before) = (&facts.changed, &phase.turn_grant.changed);
         let new = now.iter().filter(|file| !before.contains(file)).count();
         let gone = before.iter().filter(|file| !now.iter().any(|other| other.path == file.path)).count();
         TurnUsage {
-            objectives_done: phase.done_count().saturating_sub(phase.given.done),
+            objectives_done: phase.done_count().saturating_sub(phase.turn_grant.done),
             files_changed: u32::try_from(new + gone).unwrap_or(u32::MAX),
-            idle_grants: phase.given.idle,
+            idle_grants: phase.turn_grant.idle,
             ceiling: counted(match self.turn_ceiling(p) {
                 0 => 0,
                 ceiling => ceiling.saturating_add(phase.turns_before_reset),
@@ -150,7 +150,7 @@ impl Run {
     /// Asks for more turns, where the disk was just looked at. False where nobody would give any.
     pub(super) fn ask_for_turns(&mut self, p: usize, then: OnTurnBudget) -> bool {
         let used = self.turns_counted(p);
-        let is_refused = self.phases[p].given.refused_at == Some(used);
+        let is_refused = self.phases[p].turn_grant.refused_at == Some(used);
         if is_refused || used >= self.turn_ceiling(p) || self.workflow.imported.is_some() {
             return false;
         }
@@ -173,7 +173,7 @@ impl Run {
         let turns = answer.max_turns.map_or(u32::MAX, |turns| turns.saturating_sub(forgiven));
         let turns = self.capped(p, turns);
         if turns <= used {
-            self.phases[p].given.refused_at = Some(used);
+            self.phases[p].turn_grant.refused_at = Some(used);
             return false;
         }
         let moved = has_moved(spent);
@@ -184,12 +184,13 @@ impl Run {
         );
         let phase = &mut self.phases[p];
         phase.max_turns = turns;
-        let (first, idle) = (phase.given.first, if moved { 0 } else { phase.given.idle + 1 });
-        phase.given = TurnGrant { first, idle, changed: facts.changed.clone(), ..phase.grant_snapshot() };
+        let (first, idle) = (phase.turn_grant.first, if moved { 0 } else { phase.turn_grant.idle + 1 });
+        phase.turn_grant =
+            TurnGrant { first, idle, changed: facts.changed.clone(), ..phase.grant_snapshot() };
         if let Some(session) = self.session_mut(p) {
             session.max_turns = session.turns.saturating_add(turns - used);
             let compactions = session.compactions;
-            self.phases[p].given.compactions = compactions;
+            self.phases[p].turn_grant.compactions = compactions;
         }
         self.notify_turn_budget(p, &reason);
         true
@@ -197,7 +198,7 @@ impl Run {
 
     /// What is said of an agent that made room in its context again and again, while nothing came of its turns.
     fn compactions_note(&self, p: usize, spent: &TurnUsage) -> String {
-        let before = self.phases[p].given.compactions;
+        let before = self.phases[p].turn_grant.compactions;
         let compacted = self.session(p).map_or(0, |session| session.compactions.saturating_sub(before));
         match has_moved(spent) || compacted < COMPACTIONS_NOTED {
             true => String::new(),
@@ -215,7 +216,7 @@ impl Run {
         let facts = self.phases[p].facts.clone();
         let spent = self.spent(p, &facts);
         if !answer.is_some_and(|answer| self.apply_turn_grant(p, &spent, &facts, answer)) {
-            self.phases[p].given.refused_at = Some(self.turns_counted(p));
+            self.phases[p].turn_grant.refused_at = Some(self.turns_counted(p));
         }
         match then {
             OnTurnBudget::Begin => self.start_successor(p, SuccessorReason::Uncounted),
@@ -282,7 +283,7 @@ impl Run {
             _ => (false, String::new()),
         };
         if !is_given {
-            self.phases[p].given.refused_at = Some(self.turns_counted(p));
+            self.phases[p].turn_grant.refused_at = Some(self.turns_counted(p));
             self.stop_at_turn_limit(p, &why);
         }
     }
@@ -298,7 +299,7 @@ impl Run {
             reason = format!("{reason}: {why}");
         }
         // The host counts turns itself: what a policy names as evidence is its own claim.
-        self.stopped(p, TURN_LIMIT, Vec::new(), reason.clone());
+        self.record_session_end(p, TURN_LIMIT, Vec::new(), reason.clone());
         self.replace_session(p, SuccessorReason::Continuation, EndCause::from_policy(&reason, known));
     }
 
@@ -306,18 +307,18 @@ impl Run {
     pub(super) fn give_continuation_turns(&mut self, p: usize) -> bool {
         let stopped_for_turns = self.session(p).is_some_and(|session| session.ending == TURN_LIMIT);
         let used = self.turns_counted(p);
-        let turns = self.capped(p, used.saturating_add(self.phases[p].given.first));
+        let turns = self.capped(p, used.saturating_add(self.phases[p].turn_grant.first));
         if !stopped_for_turns || turns <= used {
             return false;
         }
         // A new session gets no more of them for nothing than the one before it.
         let idle = match has_moved(&self.spent(p, &self.phases[p].facts)) {
             true => 0,
-            false => self.phases[p].given.idle,
+            false => self.phases[p].turn_grant.idle,
         };
         let phase = &mut self.phases[p];
         phase.max_turns = turns;
-        phase.given = TurnGrant { first: phase.given.first, idle, ..phase.grant_snapshot() };
+        phase.turn_grant = TurnGrant { first: phase.turn_grant.first, idle, ..phase.grant_snapshot() };
         true
     }
 
@@ -346,7 +347,7 @@ impl Run {
                 " A phase of this role gets {ceiling} turns at most; `turn_ceiling` in [roles.{role}] sets more."
             ),
             false => {
-                let (first, of_table) = (self.phases[p].given.first, self.base_turns(p));
+                let (first, of_table) = (self.phases[p].turn_grant.first, self.base_turns(p));
                 let began = match first == of_table {
                     true => format!("`max_turns` in [roles.{role}] sets how many it begins with"),
                     false => format!("a policy began it with so many, and the table has {of_table}"),

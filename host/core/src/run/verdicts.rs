@@ -52,13 +52,13 @@ impl SessionQueries {
 }
 
 impl Run {
-    pub(super) fn judge(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>) {
+    pub(super) fn on_workspace_measured(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>) {
         self.reopen_contradicted(p);
         self.extract_review_score(p);
         let answer = self.session(p).map(|session| session.answer_tail.as_str()).unwrap_or_default();
         let focus = self.phases[p].objectives_to_judge(focus, answer);
         let phase = &mut self.phases[p];
-        phase.done_when_asked = focus.iter().copied().filter(|g| phase.goals[*g].is_done()).collect();
+        phase.done_when_asked = focus.iter().copied().filter(|g| phase.objectives[*g].is_done()).collect();
         let request = self.ask_assessment(p, occasion, &focus);
         self.phases[p].step = PhaseStep::Assessing { request, occasion, focus };
     }
@@ -175,7 +175,7 @@ impl Run {
                 if session.nudges > limit {
                     return self.end_with_default_successor(p, judgment);
                 }
-                self.phases[p].because = judgment.cause();
+                self.phases[p].end_cause = judgment.cause();
                 self.emit(Action::Interrupt { session: id });
             }
             (RecoveryAction::AskPerson { question }, _) => {
@@ -219,7 +219,7 @@ impl Run {
 
     fn split_after(&mut self, p: usize, judgment: &Judgment) {
         self.notify_stop(p, judgment);
-        self.phases[p].because = judgment.cause();
+        self.phases[p].end_cause = judgment.cause();
         self.scope(p, SplitTrigger::OutOfContinuations);
     }
 
@@ -241,7 +241,7 @@ impl Run {
 
     fn notify_stop(&mut self, p: usize, judgment: &Judgment) {
         let evidence = self.shown_evidence(p, judgment);
-        self.stopped(p, judgment.word(), evidence, judgment.attributed_reason());
+        self.record_session_end(p, judgment.word(), evidence, judgment.attributed_reason());
         self.phases[p].judged_by.clone_from(&judgment.by);
     }
 
@@ -257,7 +257,13 @@ impl Run {
     }
 
     /// Notes and tells how the session of a phase ended.
-    pub(super) fn stopped(&mut self, p: usize, ending: &str, evidence: Vec<Evidence>, reason: String) {
+    pub(super) fn record_session_end(
+        &mut self,
+        p: usize,
+        ending: &str,
+        evidence: Vec<Evidence>,
+        reason: String,
+    ) {
         // By the host, unless a judgment says otherwise.
         self.phases[p].judged_by = None;
         let phase = self.phases[p].spec.id.clone();
@@ -279,7 +285,7 @@ impl Run {
         if !matches!(a.verdict, Verdict::Quota { cause, .. } if cause != QuotaCause::Billing) {
             self.end_agent_quota_wait(p);
         }
-        let asks_for_split = self.phases[p].requested.is_some();
+        let asks_for_split = self.phases[p].split_request.is_some();
         match a.verdict {
             // A session that ended before it was given anything has answered nothing.
             Verdict::Answered | Verdict::HandedOff if focus.is_empty() => {
@@ -351,10 +357,10 @@ impl Run {
         assessment: Assessment,
         decision: &CompletionDecision,
     ) {
-        let goals = &self.phases[p].goals;
+        let objectives = &self.phases[p].objectives;
         let (done, left): (Vec<usize>, Vec<usize>) =
-            focus.iter().partition(|g| decision.done.contains(&goals[**g].spec.id));
-        let asks_for_split = self.phases[p].requested.is_some();
+            focus.iter().partition(|g| decision.done.contains(&objectives[**g].spec.id));
+        let asks_for_split = self.phases[p].split_request.is_some();
         if left.is_empty() && !asks_for_split {
             return self.complete_focus(p, focus, &decision.evidence);
         }
@@ -373,7 +379,7 @@ impl Run {
         }
         // What its policy calls done and lacks evidence is left as well, and the session is told what it lacks.
         let lacking = self.mark_done(p, &done);
-        let is_open = |g: &usize| !self.phases[p].goals[*g].is_done();
+        let is_open = |g: &usize| !self.phases[p].objectives[*g].is_done();
         let left = focus.iter().copied().filter(is_open).collect();
         let mut decision = decision.clone();
         let lacking = lacking.join("; ");
@@ -421,7 +427,7 @@ impl Run {
                 match self.session_mut(p) {
                     Some(session) if alive && session.nudges < limit => {
                         session.nudges += 1;
-                        self.phases[p].because = judgment.cause();
+                        self.phases[p].end_cause = judgment.cause();
                         self.nudge(p, focus.to_vec());
                     }
                     _ => self.end_with_default_successor(p, judgment),
@@ -434,7 +440,7 @@ impl Run {
     /// Asks for the same again, less what the agent has reported done meanwhile; where that is all of it, it goes on.
     pub(super) fn nudge(&mut self, p: usize, mut focus: Vec<usize>) {
         let phase = &self.phases[p];
-        focus.retain(|g| !phase.goals[*g].is_done());
+        focus.retain(|g| !phase.objectives[*g].is_done());
         let has_lost_context = self.session(p).is_some_and(|session| session.lost_context);
         if focus.is_empty() {
             self.boundary(p);
@@ -449,7 +455,7 @@ impl Run {
     /// The session is over. It ends first, so that nothing moves while what it leaves is measured and written down;
     /// `start_successor` does that before another begins.
     pub(super) fn replace_session(&mut self, p: usize, then: SuccessorReason, because: EndCause) {
-        self.phases[p].because = because;
+        self.phases[p].end_cause = because;
         if let Some(session) = self.session_mut(p) {
             session.at_work = SessionQueries::default();
         }
@@ -477,7 +483,7 @@ impl Run {
         if self.pause_at_ceiling(p) {
             return;
         }
-        if self.phases[p].requested.is_some() {
+        if self.phases[p].split_request.is_some() {
             return self.scope(p, SplitTrigger::Requested);
         }
         let is_last = then == SuccessorReason::Continuation && !self.may_continue(p);
@@ -493,10 +499,12 @@ impl Run {
             return self.scope(p, SplitTrigger::OutOfContinuations);
         }
         match then {
-            SuccessorReason::Uncounted | SuccessorReason::Parts | SuccessorReason::Over => self.spawn(p),
+            SuccessorReason::Uncounted | SuccessorReason::Parts | SuccessorReason::Over => {
+                self.request_spawn(p)
+            }
             SuccessorReason::Continuation => {
                 self.phases[p].continuations += 1;
-                self.spawn(p);
+                self.request_spawn(p);
             }
             SuccessorReason::Retry => self.retry(p),
         }
@@ -504,7 +512,7 @@ impl Run {
 
     fn retry(&mut self, p: usize) {
         let limit = self.workflow.limits.retries;
-        let because = self.phases[p].because.user_text().to_owned();
+        let because = self.phases[p].end_cause.user_text().to_owned();
         let id = self.phases[p].spec.id.clone();
         // Nobody asked for this review by name: one session is what it is worth.
         if self.is_default_review(p) {
@@ -534,7 +542,7 @@ impl Run {
     fn may_continue(&self, p: usize) -> bool {
         let phase = &self.phases[p];
         let has_moved = || phase.open_objectives().count() == 1 && phase.changed_by_session() > 0;
-        let idle = phase.continuations > 0 && phase.progress == 0 && !has_moved();
+        let idle = phase.continuations > 0 && phase.objectives_done_by_session == 0 && !has_moved();
         phase.continuations < self.continuations_allowed(p) && !idle
     }
 
@@ -554,7 +562,7 @@ impl Run {
     }
 
     pub(super) fn remaining(&self, p: usize) -> Vec<ObjectiveId> {
-        self.phases[p].open_objectives().map(|(_, goal)| goal.spec.id.clone()).collect()
+        self.phases[p].open_objectives().map(|(_, objective)| objective.spec.id.clone()).collect()
     }
 
     pub(super) fn tick_phase(&mut self, p: usize) {

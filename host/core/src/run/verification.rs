@@ -8,7 +8,7 @@ use crate::observation::{ObjectiveStatus, PromptKind};
 use crate::progress::ProgressEvent;
 use crate::time::UnixMs;
 use crate::view::PhaseOrigin;
-use crate::workflow::{Acceptance, Objective, PhaseLoop, PhaseSpec as Spec, ReviewRequirement};
+use crate::workflow::{Acceptance, Objective, PhaseLoop, PhaseSpec, ReviewRequirement};
 
 use super::Run;
 use super::end_cause::EndCause;
@@ -63,17 +63,17 @@ fn score_of(line: &str) -> Option<u32> {
 impl Run {
     /// A reviewer that submitted nothing may have given its score in its answer.
     pub(super) fn extract_review_score(&mut self, p: usize) {
-        if self.phases[p].origin != PhaseOrigin::Review || self.phases[p].submitted.is_some() {
+        if self.phases[p].origin != PhaseOrigin::Review || self.phases[p].submitted_review.is_some() {
             return;
         }
         let said = self.session(p).and_then(|session| ReviewScore::from_answer(&session.answer_tail));
-        self.phases[p].submitted = said;
+        self.phases[p].submitted_review = said;
     }
 
     /// The findings go back: to where the loop begins, or to the objectives of the phase that they are about; to a person where that
     /// was enough.
     pub(super) fn send_back(&mut self, p: usize, of: &[usize], attempt: u32, because: &str, text: String) {
-        self.phases[p].because = EndCause::from_host(because);
+        self.phases[p].end_cause = EndCause::from_host(because);
         if self.phases[p].spec.repeat.is_some() {
             // Everything in the loop is open again anyway, once the next walk begins.
             return self.end_session(p, OnSessionEnd::Iterate, "the loop begins again");
@@ -107,7 +107,7 @@ impl Run {
         let is_own_role = phase.reviewed_by_default && role == phase.spec.role;
         let agent = phase.spec.agent.clone().filter(|_| is_own_role);
         let review = self.free_phase_id(&format!("{id}-review"));
-        let told = std::mem::take(&mut self.phases[p].told);
+        let told = std::mem::take(&mut self.phases[p].review_instructions);
         let phase = &self.phases[p];
         // The title of a part is a policy's, and an objective is the workflow's.
         let title = match phase.origin {
@@ -120,7 +120,7 @@ impl Run {
             files: Vec::new(),
             verify: None,
         };
-        let spec = Spec {
+        let spec = PhaseSpec {
             title: format!("review of {id}"),
             role,
             agent,
@@ -134,7 +134,7 @@ impl Run {
     pub(super) fn end_review(&mut self, p: usize) {
         let PhaseStep::UnderReview { review } = self.phases[p].step.clone() else { return };
         match self.phases[p].commit {
-            Some(_) => self.restore(p, OnRestore::Review(review)),
+            Some(_) => self.request_restore(p, OnRestore::Review(review)),
             None => {
                 let altered = self.altered_by_review(p, &review);
                 self.apply_review(p, &review, &altered);
@@ -144,12 +144,14 @@ impl Run {
 
     /// Takes what a review said, and what it `altered`.
     pub(super) fn apply_review(&mut self, p: usize, review: &PhaseId, altered: &[String]) {
-        self.phases[p].kept.review = Some(review.clone());
+        self.phases[p].committed_work.review = Some(review.clone());
         let reviewed = self.phase_index(review).map(|review| &mut self.phases[review]);
         let (left, said, refused) = match reviewed {
-            Some(review) => {
-                (review.step == PhaseStep::Skipped, review.submitted.take(), review.report_rejection.take())
-            }
+            Some(review) => (
+                review.step == PhaseStep::Skipped,
+                review.submitted_review.take(),
+                review.refused_report_this_session.take(),
+            ),
             None => (true, None, None),
         };
         let threshold = self.phases[p].spec.review.as_ref().map_or(0, |review| review.score);
@@ -157,7 +159,7 @@ impl Run {
             Some(_) if !altered.is_empty() => self.reject_modifying_review(p, altered),
             Some(said) => self.scored(p, said, threshold),
             // Nobody asked for this review by name: no other session is asked for it, and only a person merges what nobody looked at.
-            None if self.phases[p].reviewed_by_default && self.phases[p].score.is_none() => {
+            None if self.phases[p].reviewed_by_default && self.phases[p].own_review_score.is_none() => {
                 let phase = self.phases[p].spec.id.clone();
                 if self.workflow.accept == Some(Acceptance::Answer) {
                     self.notify(ProgressEvent::NotReviewed { phase });
@@ -197,14 +199,15 @@ impl Run {
         let of = parent
             .filter(|_| self.phases[p].origin == PhaseOrigin::Review)
             .map(|parent| &self.phases[parent]);
-        of.is_some_and(|part| part.reviewed_by_default && part.score.is_none())
+        of.is_some_and(|part| part.reviewed_by_default && part.own_review_score.is_none())
     }
 
     /// What the session that looked at a phase did to files that were there, in a folder that it shares. Where others work in it as
     /// well, only what the objectives name. Files that it made, such as the output of a check, are none.
     fn altered_by_review(&self, p: usize, review: &PhaseId) -> Vec<String> {
         let (phase, Some(review)) = (&self.phases[p], self.phase_index(review)) else { return Vec::new() };
-        let is_named = |path: &String| phase.goals.iter().any(|goal| goal.spec.files.contains(path));
+        let is_named =
+            |path: &String| phase.objectives.iter().any(|objective| objective.spec.files.contains(path));
         let has_company = phase.has_company || !self.live_phases_in_same_folder(p).is_empty();
         let altered = self.phases[review]
             .facts
@@ -234,7 +237,7 @@ impl Run {
     pub(super) fn scored(&mut self, p: usize, said: ReviewScore, threshold: u32) {
         let passed = said.score >= threshold;
         let phase = &mut self.phases[p];
-        (phase.score, phase.reviews_without_score) = (Some(said.score), 0);
+        (phase.own_review_score, phase.reviews_without_score) = (Some(said.score), 0);
         let (id, round) = (phase.spec.id.clone(), phase.reviews);
         let (score, summary) = (said.score, said.summary.clone());
         self.notify(ProgressEvent::Reviewed { phase: id.clone(), score, passed, summary });
@@ -261,7 +264,8 @@ impl Run {
     fn review_objection(&mut self, p: usize, said: &ReviewScore) -> Option<String> {
         let phase = &mut self.phases[p];
         phase.unproven_objectives = phase.open_objectives().map(|(g, _)| g).collect();
-        let open: Vec<&str> = phase.open_objectives().map(|(_, goal)| goal.spec.id.as_str()).collect();
+        let open: Vec<&str> =
+            phase.open_objectives().map(|(_, objective)| objective.spec.id.as_str()).collect();
         match open.len() {
             0 => self.review_denial(p, said).map(|denial| format!("says: \"{denial}\"")),
             1 => Some(format!("objective {} was opened again meanwhile", open[0])),
@@ -274,8 +278,9 @@ impl Run {
         let texts = std::iter::once(&said.summary).chain(&said.findings);
         let parts = texts.flat_map(|text| text.split(['\n', ';', '!', '?']));
         let mut sentences = parts.flat_map(|part| part.split(". "));
-        let is_meant =
-            |sentence: &str| self.phases[p].goals.iter().any(|goal| goal.is_mentioned_in(sentence));
+        let is_meant = |sentence: &str| {
+            self.phases[p].objectives.iter().any(|objective| objective.is_mentioned_in(sentence))
+        };
         let denies = |sentence: &str| {
             let said = sentence.to_lowercase();
             DENIALS.iter().any(|words| said.contains(words))
@@ -291,8 +296,8 @@ impl Run {
 
     /// The phase is done, or what its sub-phases made goes back to where it began.
     pub(super) fn complete(&mut self, p: usize) {
-        if self.phases[p].fork.is_some() {
-            return self.land(p);
+        if self.phases[p].active_split.is_some() {
+            return self.request_landing(p);
         }
         self.write_closing_handoff(p);
     }
@@ -307,20 +312,20 @@ impl Run {
         let rounds = walked - self.phases[p].iterations_before_reset;
         let (Some(first), true) = (first, rounds < at_most) else {
             let told = match self.phases[p].findings.trim() {
-                "" => self.phases[p].because.user_text().to_owned(),
+                "" => self.phases[p].end_cause.user_text().to_owned(),
                 findings => tail_line(findings),
             };
             let text = format!("The loop from {from} to {id} was walked {rounds} times: {told}");
-            let because = self.phases[p].because.user_text().to_owned();
+            let because = self.phases[p].end_cause.user_text().to_owned();
             self.reopen_affected(p, &[], &because);
             return self.ask_person(p, PauseReason::Blocked, text);
         };
-        if self.phases[p].fork.is_some() {
+        if self.phases[p].active_split.is_some() {
             // The next walk begins with what there is of this one, as it would where nothing was split.
-            return self.land(p);
+            return self.request_landing(p);
         }
         let last = &self.phases[p];
-        let (findings, because) = (last.findings.clone(), last.because.clone());
+        let (findings, because) = (last.findings.clone(), last.end_cause.clone());
         let (log, at) = (last.verification.clone(), last.verified_at);
         let turns_used: Vec<u32> = (first..=p).map(|q| self.turns_used(q)).collect();
         let now = self.now;
@@ -333,7 +338,7 @@ impl Run {
                 (phase.verification, phase.verified_at) = (log.clone(), at);
             }
         }
-        self.phases[first].because = because;
+        self.phases[first].end_cause = because;
         let of = at_most + self.phases[p].iterations_before_reset;
         self.notify(ProgressEvent::Iterating { from, by: id, iteration: walked + 1, of });
     }
@@ -345,13 +350,13 @@ impl Run {
     }
 
     pub(super) fn free_objective_id(&self, stem: &str) -> crate::ids::ObjectiveId {
-        let goals = || self.phases.iter().flat_map(|phase| &phase.goals);
-        free(stem, crate::ids::ObjectiveId::new, |id| goals().any(|goal| goal.spec.id == *id))
+        let objectives = || self.phases.iter().flat_map(|phase| &phase.objectives);
+        free(stem, crate::ids::ObjectiveId::new, |id| objectives().any(|objective| objective.spec.id == *id))
     }
 
     /// What a phase that the host makes for another takes over from it: who works, and within which bounds.
-    pub(super) fn host_phase_spec(&self, p: usize, id: PhaseId, objective: Objective) -> Spec {
-        Spec {
+    pub(super) fn host_phase_spec(&self, p: usize, id: PhaseId, objective: Objective) -> PhaseSpec {
+        PhaseSpec {
             id,
             depends_on: Vec::new(),
             objectives: vec![objective],
@@ -372,24 +377,24 @@ impl Run {
 impl Phase {
     /// Open again, for another walk of its loop. What was tried and decided stays known; turns and continuations are new.
     fn reset_for_iteration(&mut self, turns_used: u32, now: UnixMs) {
-        for goal in &mut self.goals {
-            goal.set_status(ObjectiveStatus::Open, now);
-            let ObjectiveState { remark, times, spec, .. } = goal.clone();
-            *goal = ObjectiveState { remark, times, ..ObjectiveState::new(spec) };
+        for objective in &mut self.objectives {
+            objective.set_status(ObjectiveStatus::Open, now);
+            let ObjectiveState { remark, times, spec, .. } = objective.clone();
+            *objective = ObjectiveState { remark, times, ..ObjectiveState::new(spec) };
         }
         self.iteration += 1;
         self.step = PhaseStep::Pending;
         self.session = None;
         self.sessions_before_iteration = self.sessions.len();
         self.has_unrecorded_progress = false;
-        self.requested = None;
+        self.split_request = None;
         self.disputes.clear();
         (self.turns_before_reset, self.max_turns) = (turns_used, 0);
         (self.continuations, self.retries, self.verifications, self.reviews) = (0, 0, 0, 0);
         self.done_at_retry = 0;
-        (self.verified, self.score, self.commit) = (None, None, None);
+        (self.verified, self.own_review_score, self.commit) = (None, None, None);
         self.findings.clear();
-        self.because = EndCause::default();
+        self.end_cause = EndCause::default();
     }
 }
 

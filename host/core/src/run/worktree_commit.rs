@@ -11,13 +11,14 @@ use super::text_format::{failure_text, named};
 
 impl Run {
     /// Commits the work of a phase that has a tree of its own. Where it works in the workspace, there is nothing of ours to commit.
-    pub(super) fn commit(&mut self, p: usize) {
+    pub(super) fn request_commit(&mut self, p: usize) {
         let phase = &self.phases[p];
         if phase.tree.is_workspace() || phase.is_made_by_host() {
             return self.verify_committed(p);
         }
-        let done = phase.goals.iter().filter(|goal| goal.is_done() && !goal.is_accepted());
-        let files = done.flat_map(|goal| goal.spec.files.clone()).collect();
+        let done =
+            phase.objectives.iter().filter(|objective| objective.is_done() && !objective.is_accepted());
+        let files = done.flat_map(|objective| objective.spec.files.clone()).collect();
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
         let anew = self.needs_clean_checkout(p);
         let action = self.emit(Action::Commit { phase: id, tree, files, anew });
@@ -27,7 +28,10 @@ impl Run {
     /// Whether a session worked where the parts came together since that was made or last checked out anew. What it left there beside the
     /// commit would be verified, and would not land.
     fn needs_clean_checkout(&self, p: usize) -> bool {
-        self.phases[p].fork.as_ref().is_some_and(|fork| fork.sessions_at_checkout < self.sessions_in(p))
+        self.phases[p]
+            .active_split
+            .as_ref()
+            .is_some_and(|split| split.sessions_at_checkout < self.sessions_in(p))
     }
 
     /// Sessions that worked where the parts of a phase came together.
@@ -38,7 +42,7 @@ impl Run {
     }
 
     /// A file that an objective names has to be in what will be merged. One that git ignores is a person's to decide about.
-    pub(super) fn committed(&mut self, p: usize, outcome: &ActionOutcome) {
+    pub(super) fn on_committed(&mut self, p: usize, outcome: &ActionOutcome) {
         let id = self.phases[p].spec.id.clone();
         let (missing, ignored) = match outcome {
             ActionOutcome::Committed { commit, missing, ignored, unseen } => {
@@ -46,7 +50,7 @@ impl Run {
                 self.notify_ignored_files(p, unseen);
                 (missing, ignored)
             }
-            ActionOutcome::Conflicted { files } => return self.conflicted(p, None, files),
+            ActionOutcome::Conflicted { files } => return self.on_conflict(p, None, files),
             other => {
                 let text = format!("What {id} made cannot be committed: {}", failure_text(other));
                 return self.pause(p, PauseReason::Blocked, text);
@@ -61,7 +65,7 @@ impl Run {
             return self.pause(p, PauseReason::Blocked, text);
         }
         let lacking = self.reopen_where(p, |phase, g| {
-            let path = phase.goals[g].spec.files.iter().find(|path| missing.contains(path));
+            let path = phase.objectives[g].spec.files.iter().find(|path| missing.contains(path));
             path.map(|path| format!("{path} is missing"))
         });
         if !lacking.is_empty() {
@@ -73,8 +77,8 @@ impl Run {
     /// The tree is checked out anew: it is made ready again before its commands run.
     fn verify_after_checkout(&mut self, p: usize) {
         let sessions = self.sessions_in(p);
-        if let Some(fork) = &mut self.phases[p].fork {
-            fork.sessions_at_checkout = sessions;
+        if let Some(split) = &mut self.phases[p].active_split {
+            split.sessions_at_checkout = sessions;
         }
         self.prepare_integration_tree(p);
     }
@@ -82,19 +86,20 @@ impl Run {
     /// Each path is told once.
     fn notify_ignored_files(&mut self, p: usize, unseen: &[String]) {
         let phase = &mut self.phases[p];
-        let files: Vec<String> = unseen.iter().filter(|path| !phase.unseen.contains(path)).cloned().collect();
+        let files: Vec<String> =
+            unseen.iter().filter(|path| !phase.reported_ignored_files.contains(path)).cloned().collect();
         if !files.is_empty() {
-            phase.unseen.extend(files.iter().cloned());
+            phase.reported_ignored_files.extend(files.iter().cloned());
             let phase = phase.spec.id.clone();
             self.notify(ProgressEvent::Unseen { phase, files });
         }
     }
 
     /// Holds the tree to what was committed. In a folder that it shares, a phase is looked at once more instead.
-    pub(super) fn restore(&mut self, p: usize, then: OnRestore) {
+    pub(super) fn request_restore(&mut self, p: usize, then: OnRestore) {
         let phase = &self.phases[p];
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
-        let names_files = phase.goals.iter().any(|goal| !goal.spec.files.is_empty());
+        let names_files = phase.objectives.iter().any(|objective| !objective.spec.files.is_empty());
         let action = match (&phase.commit, &then) {
             (Some(commit), _) => {
                 let (commit, whole) = (commit.clone(), matches!(then, OnRestore::Review(_)));
@@ -106,7 +111,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Restoring { action, then };
     }
 
-    pub(super) fn restored(&mut self, p: usize, then: &OnRestore, outcome: &ActionOutcome) {
+    pub(super) fn on_restored(&mut self, p: usize, then: &OnRestore, outcome: &ActionOutcome) {
         match outcome {
             ActionOutcome::Restored { changed, gone, added } => {
                 if !matches!(then, OnRestore::Review(_)) && !added.is_empty() {
@@ -118,7 +123,7 @@ impl Run {
                     // What a command changes may be what it passed on, such as files that it formats: the same once more.
                     OnRestore::Checks if !changed.is_empty() && !is_again => {
                         self.phases[p].checks_repeated = true;
-                        self.commit(p);
+                        self.request_commit(p);
                     }
                     OnRestore::Checks if !changed.is_empty() => self.fail_unstable_checks(p, changed),
                     OnRestore::Review(_) => {

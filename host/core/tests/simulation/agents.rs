@@ -80,76 +80,76 @@ impl ModelAgent {
         &mut self,
         kind: PromptKind,
         focus: &[ObjectiveId],
-        dice: &mut SimulationRng,
+        rng: &mut SimulationRng,
         temper: &SimulationRates,
     ) -> Vec<(DurationMs, AgentMove)> {
         self.epoch += 1;
-        let does = ALL[dice.by_weight(&temper.agents)];
+        let does = ALL[rng.by_weight(&temper.agents)];
         let mut acts = AgentMoves { list: Vec::new(), at: DurationMs(0) };
         if does == PromptBehavior::Hang {
             return acts.list;
         }
         if does == PromptBehavior::RetryInPlace {
-            acts.say(dice, signal("rate", true));
-            acts.wait(dice, 600);
+            acts.say(rng, signal("rate", true));
+            acts.wait(rng, 600);
         }
-        for _ in 0..dice.count(1, 4) {
+        for _ in 0..rng.count(1, 4) {
             if self.spec.max_turns > 0 && self.turns >= self.spec.max_turns {
-                acts.end(dice, "turns");
+                acts.end(rng, "turns");
                 return acts.list;
             }
-            self.turn(&mut acts, dice);
+            self.turn(&mut acts, rng);
         }
-        if dice.percent(8) {
-            let gotcha = format!("mind the gap {}", dice.within(1, 9));
-            acts.report(dice, AgentReport::GotchaRecord { gotcha });
+        if rng.percent(8) {
+            let gotcha = format!("mind the gap {}", rng.within(1, 9));
+            acts.report(rng, AgentReport::GotchaRecord { gotcha });
         }
         match does {
             PromptBehavior::Hang => {}
             PromptBehavior::Finish | PromptBehavior::RetryInPlace => {
-                self.finish(&mut acts, kind, focus, dice, temper)
+                self.finish(&mut acts, kind, focus, rng, temper)
             }
             PromptBehavior::Exhaust => {
                 let some = focus.split_last().map_or(&[][..], |(_, before)| before);
-                acts.push(dice, AgentMove::Work(some.to_vec()));
+                acts.push(rng, AgentMove::Work(some.to_vec()));
                 self.used_tokens = 990;
-                acts.say(dice, occupancy(990));
-                acts.end(dice, "exhausted");
+                acts.say(rng, occupancy(990));
+                acts.end(rng, "exhausted");
             }
-            PromptBehavior::MeetQuota => acts.end(dice, "quota"),
-            PromptBehavior::MeetRate => acts.end(dice, "rate"),
-            PromptBehavior::Nothing => acts.end(dice, "nothing"),
-            PromptBehavior::Lie => acts.end(dice, "done"),
-            PromptBehavior::BreakOff => acts.end(dice, "cancelled"),
+            PromptBehavior::MeetQuota => acts.end(rng, "quota"),
+            PromptBehavior::MeetRate => acts.end(rng, "rate"),
+            PromptBehavior::Nothing => acts.end(rng, "nothing"),
+            PromptBehavior::Lie => acts.end(rng, "done"),
+            PromptBehavior::BreakOff => acts.end(rng, "cancelled"),
             PromptBehavior::RequestSplit => {
-                let request = request(focus, dice);
-                acts.report(dice, request);
-                acts.end(dice, "done");
+                let request = request(focus, rng);
+                acts.report(rng, request);
+                acts.end(rng, "done");
             }
             PromptBehavior::HandOff => {
                 // Its handoff takes back what it reported before.
-                let said = if dice.percent(30) { ObjectiveStatus::Done } else { ObjectiveStatus::InProgress };
-                focus.iter().for_each(|id| acts.report(dice, stands(id, said)));
-                acts.report(dice, AgentReport::HandoffWrite(Box::new(handoff(focus))));
-                acts.end(dice, "handoff");
+                let said = if rng.percent(30) { ObjectiveStatus::Done } else { ObjectiveStatus::InProgress };
+                focus.iter().for_each(|id| acts.report(rng, stands(id, said)));
+                acts.report(rng, AgentReport::HandoffWrite(Box::new(handoff(focus))));
+                acts.end(rng, "handoff");
             }
             // Both end as if all were well: what they report is against it.
             PromptBehavior::Fail => {
-                focus.iter().for_each(|id| acts.report(dice, stands(id, ObjectiveStatus::Failed)));
-                acts.end(dice, "done");
+                focus.iter().for_each(|id| acts.report(rng, stands(id, ObjectiveStatus::Failed)));
+                acts.end(rng, "done");
             }
             PromptBehavior::Halve => {
-                focus.iter().for_each(|id| acts.report(dice, stands(id, ObjectiveStatus::Done)));
-                focus.iter().for_each(|id| acts.report(dice, stands(id, ObjectiveStatus::InProgress)));
-                acts.end(dice, "done");
+                focus.iter().for_each(|id| acts.report(rng, stands(id, ObjectiveStatus::Done)));
+                focus.iter().for_each(|id| acts.report(rng, stands(id, ObjectiveStatus::InProgress)));
+                acts.end(rng, "done");
             }
-            PromptBehavior::Die => acts.die(dice),
+            PromptBehavior::Die => acts.die(rng),
             PromptBehavior::WorkAndDie => {
-                acts.push(dice, AgentMove::Work(focus.to_vec()));
-                if dice.percent(temper.reports) {
-                    focus.iter().for_each(|id| acts.report(dice, done(id)));
+                acts.push(rng, AgentMove::Work(focus.to_vec()));
+                if rng.percent(temper.reports) {
+                    focus.iter().for_each(|id| acts.report(rng, done(id)));
                 }
-                acts.die(dice);
+                acts.die(rng);
             }
         }
         acts.list
@@ -160,28 +160,28 @@ impl ModelAgent {
         acts: &mut AgentMoves,
         kind: PromptKind,
         focus: &[ObjectiveId],
-        dice: &mut SimulationRng,
+        rng: &mut SimulationRng,
         temper: &SimulationRates,
     ) {
-        acts.push(dice, AgentMove::Work(focus.to_vec()));
-        if kind == PromptKind::Reviewing && !dice.percent(temper.mute) {
-            let score = dice.count(40, 100);
+        acts.push(rng, AgentMove::Work(focus.to_vec()));
+        if kind == PromptKind::Reviewing && !rng.percent(temper.mute) {
+            let score = rng.count(40, 100);
             acts.report(
-                dice,
+                rng,
                 AgentReport::ReviewSubmit { score, summary: "seen".into(), findings: vec!["one".into()] },
             );
         }
-        if dice.percent(temper.reports) {
-            focus.iter().for_each(|id| acts.report(dice, done(id)));
+        if rng.percent(temper.reports) {
+            focus.iter().for_each(|id| acts.report(rng, done(id)));
         }
-        acts.end(dice, "done");
+        acts.end(rng, "done");
     }
 
-    fn turn(&mut self, acts: &mut AgentMoves, dice: &mut SimulationRng) {
+    fn turn(&mut self, acts: &mut AgentMoves, rng: &mut SimulationRng) {
         self.turns += 1;
-        self.used_tokens = (self.used_tokens + dice.within(10, 150)).min(980);
-        if dice.percent(40) {
-            let name = format!("src/{}", dice.within(1, 5));
+        self.used_tokens = (self.used_tokens + rng.within(10, 150)).min(980);
+        if rng.percent(40) {
+            let name = format!("src/{}", rng.within(1, 5));
             let call = AgentEvent::ToolCall {
                 id: "t".into(),
                 name: "Read".into(),
@@ -189,24 +189,24 @@ impl ModelAgent {
                 writes: None,
                 command: None,
             };
-            acts.say(dice, call);
+            acts.say(rng, call);
         }
-        if dice.percent(5) {
-            acts.say(dice, AgentEvent::ApprovalRequested { title: "rm".into() });
-            acts.wait(dice, 400);
-            acts.say(dice, AgentEvent::ApprovalResolved { allowed: true });
+        if rng.percent(5) {
+            acts.say(rng, AgentEvent::ApprovalRequested { title: "rm".into() });
+            acts.wait(rng, 400);
+            acts.say(rng, AgentEvent::ApprovalResolved { allowed: true });
         }
-        if dice.percent(20) {
-            acts.say(dice, occupancy(self.used_tokens));
+        if rng.percent(20) {
+            acts.say(rng, occupancy(self.used_tokens));
         }
         let billed = TokenUsage { input_tokens: self.used_tokens, output_tokens: 10, cost_microusd: None };
-        acts.say(dice, AgentEvent::Turn { used_tokens: Some(self.used_tokens), billed });
+        acts.say(rng, AgentEvent::Turn { used_tokens: Some(self.used_tokens), billed });
     }
 
     /// It makes room, or fails to.
-    pub(crate) fn compacted(&mut self, dice: &mut SimulationRng) -> AgentEvent {
+    pub(crate) fn compacted(&mut self, rng: &mut SimulationRng) -> AgentEvent {
         self.epoch += 1;
-        if dice.percent(20) {
+        if rng.percent(20) {
             return AgentEvent::CompactionFailed { text: "nothing to compact".into() };
         }
         self.used_tokens = 150;
@@ -225,29 +225,29 @@ struct AgentMoves {
 }
 
 impl AgentMoves {
-    fn wait(&mut self, dice: &mut SimulationRng, seconds: u64) {
-        self.at = DurationMs(self.at.0 + dice.within(1, seconds * 1000));
+    fn wait(&mut self, rng: &mut SimulationRng, seconds: u64) {
+        self.at = DurationMs(self.at.0 + rng.within(1, seconds * 1000));
     }
 
-    fn push(&mut self, dice: &mut SimulationRng, act: AgentMove) {
-        self.wait(dice, 20);
+    fn push(&mut self, rng: &mut SimulationRng, act: AgentMove) {
+        self.wait(rng, 20);
         self.list.push((self.at, act));
     }
 
-    fn say(&mut self, dice: &mut SimulationRng, event: AgentEvent) {
-        self.push(dice, AgentMove::Say(event));
+    fn say(&mut self, rng: &mut SimulationRng, event: AgentEvent) {
+        self.push(rng, AgentMove::Say(event));
     }
 
-    fn report(&mut self, dice: &mut SimulationRng, report: AgentReport) {
-        self.push(dice, AgentMove::Report(report));
+    fn report(&mut self, rng: &mut SimulationRng, report: AgentReport) {
+        self.push(rng, AgentMove::Report(report));
     }
 
-    fn end(&mut self, dice: &mut SimulationRng, code: &str) {
-        self.say(dice, AgentEvent::PromptEnded { stop_reason: code.into(), is_error: false });
+    fn end(&mut self, rng: &mut SimulationRng, code: &str) {
+        self.say(rng, AgentEvent::PromptEnded { stop_reason: code.into(), is_error: false });
     }
 
-    fn die(&mut self, dice: &mut SimulationRng) {
-        self.push(dice, AgentMove::Exit(ProcessExit { code: Some(1), signal: None, by_host: false }));
+    fn die(&mut self, rng: &mut SimulationRng) {
+        self.push(rng, AgentMove::Exit(ProcessExit { code: Some(1), signal: None, by_host: false }));
     }
 }
 
@@ -269,9 +269,9 @@ fn handoff(open: &[ObjectiveId]) -> ReportedHandoff {
     }
 }
 
-fn request(focus: &[ObjectiveId], dice: &mut SimulationRng) -> AgentReport {
+fn request(focus: &[ObjectiveId], rng: &mut SimulationRng) -> AgentReport {
     let group = |objectives: Vec<ObjectiveId>| SplitGroupReport { title: "A group".into(), objectives };
-    let unknown = dice.percent(30).then(|| group(vec!["nothing".into()]));
+    let unknown = rng.percent(30).then(|| group(vec!["nothing".into()]));
     let groups = focus.iter().map(|id| group(vec![id.clone()])).chain(unknown).collect();
     AgentReport::SplitRequest { groups, rationale: "too much".into() }
 }

@@ -1,4 +1,4 @@
-//! The ground that agents stand on: trees, what is in them, and what came together. Asked twice for the same, it answers
+//! Where agents work: trees, what is in them, and what came together. Asked twice for the same, it answers
 //! the same, as the host's effects do by asking the world first. Chance decides only what nobody has seen yet.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,24 +108,24 @@ impl ModelTrees {
         &mut self,
         action: &Action,
         phases: &[PhaseSpec],
-        dice: &mut SimulationRng,
+        rng: &mut SimulationRng,
         temper: &SimulationRates,
     ) -> Result<ActionOutcome, String> {
-        if dice.percent(temper.broken) {
+        if rng.percent(temper.broken) {
             return Ok(ActionOutcome::Failed { error: "the disk is full".into() });
         }
         match action {
             Action::Checkpoint { phase, tree, joining } => self.checkpoint(phase, tree, joining),
             Action::Branch { tree, base, .. } => self.branch(tree, base),
             Action::Commit { tree, files, .. } => self.commit(tree, files, phases),
-            Action::Restore { tree, commit, whole, .. } => self.restore(tree, commit, *whole, dice, temper),
-            Action::Merge { tree, into, commit, .. } => self.merge(tree, into, commit.as_ref(), dice, temper),
+            Action::Restore { tree, commit, whole, .. } => self.restore(tree, commit, *whole, rng, temper),
+            Action::Merge { tree, into, commit, .. } => self.merge(tree, into, commit.as_ref(), rng, temper),
             Action::Unmerge { tree, .. } => {
                 self.check(tree, "a merge is given up")?;
                 self.trees.entry(tree.clone()).and_modify(|place| place.open = None);
                 Ok(ActionOutcome::Unmerged)
             }
-            Action::Land { tree, into, merged, .. } => self.land(tree, into, merged, dice, temper),
+            Action::Land { tree, into, merged, .. } => self.land(tree, into, merged, rng, temper),
             other => Err(format!("{} has nothing to do with trees", other.name())),
         }
     }
@@ -192,7 +192,7 @@ impl ModelTrees {
         tree: &WorktreeName,
         commit: &str,
         whole: bool,
-        dice: &mut SimulationRng,
+        rng: &mut SimulationRng,
         temper: &SimulationRates,
     ) -> Result<ActionOutcome, String> {
         self.check(tree, "restore")?;
@@ -200,7 +200,7 @@ impl ModelTrees {
         if let (true, Some(place)) = (whole, self.trees.get_mut(tree)) {
             place.pieces = pieces;
         }
-        let mut some = |percent| match dice.percent(percent) {
+        let mut some = |percent| match rng.percent(percent) {
             true => vec!["src/lib.rs".to_owned()],
             false => Vec::new(),
         };
@@ -222,7 +222,7 @@ impl ModelTrees {
         tree: &WorktreeName,
         into: &WorktreeName,
         commit: Option<&String>,
-        dice: &mut SimulationRng,
+        rng: &mut SimulationRng,
         temper: &SimulationRates,
     ) -> Result<ActionOutcome, String> {
         self.check(tree, "merge from")?;
@@ -238,7 +238,7 @@ impl ModelTrees {
                 Some((open, true)) if open == tree => {}
                 _ => {
                     place.open = None;
-                    if dice.percent(temper.conflicts) {
+                    if rng.percent(temper.conflicts) {
                         self.conflicts += 1;
                         place.open = Some((tree.clone(), false));
                         return Ok(conflicted());
@@ -257,7 +257,7 @@ impl ModelTrees {
         tree: &WorktreeName,
         into: &WorktreeName,
         merged: &[WorktreeName],
-        dice: &mut SimulationRng,
+        rng: &mut SimulationRng,
         temper: &SimulationRates,
     ) -> Result<ActionOutcome, String> {
         let landed = ActionOutcome::Landed { commit: format!("l-{tree}"), committed: true, files: 1 };
@@ -275,10 +275,10 @@ impl ModelTrees {
         match place.open {
             Some((_, false)) => return Ok(conflicted()),
             Some((_, true)) => place.open = None,
-            None if place.updates < UPDATES && dice.percent(temper.updates) => {
+            None if place.updates < UPDATES && rng.percent(temper.updates) => {
                 place.updates += 1;
                 place.pieces.extend(self.trees[into].pieces.iter().cloned());
-                let fits = !dice.percent(temper.conflicts);
+                let fits = !rng.percent(temper.conflicts);
                 place.open = (!fits).then(|| (into.clone(), false));
                 self.trees.insert(tree.clone(), place);
                 return Ok(if fits { ActionOutcome::Updated } else { conflicted() });

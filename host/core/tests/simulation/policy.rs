@@ -23,15 +23,15 @@ pub(crate) fn decide(
     ask: &PolicyQuery,
     now: UnixMs,
     fan_out: u32,
-    dice: &mut SimulationRng,
+    rng: &mut SimulationRng,
     temper: &SimulationRates,
 ) -> (Result<Decision, Fault>, Provenance) {
     let capability = ask.capability();
-    if dice.percent(temper.faults) {
+    if rng.percent(temper.faults) {
         return (Err(Fault::OutOfFuel { limit: 1 }), label(capability, DecisionSource::Native));
     }
     let decision =
-        if dice.percent(temper.wild) { wild(now, dice) } else { sound(ask, now, fan_out, dice, temper) };
+        if rng.percent(temper.wild) { wild(now, rng) } else { sound(ask, now, fan_out, rng, temper) };
     (Ok(decision), label(capability, DecisionSource::Configured))
 }
 
@@ -39,38 +39,38 @@ fn sound(
     ask: &PolicyQuery,
     now: UnixMs,
     fan_out: u32,
-    dice: &mut SimulationRng,
+    rng: &mut SimulationRng,
     temper: &SimulationRates,
 ) -> Decision {
     let reason = "as the dice fell".to_owned();
     match ask {
-        PolicyQuery::Assess(seen) => Decision::Assess(assess(seen, now, dice)),
+        PolicyQuery::Assess(seen) => Decision::Assess(assess(seen, now, rng)),
         PolicyQuery::Complete(seen) => {
-            let done = done(&seen.session, dice);
+            let done = done(&seen.session, rng);
             Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
         }
         PolicyQuery::Recover(seen) => {
-            let action = recover(seen, dice);
+            let action = recover(seen, rng);
             Decision::Recover(RecoveryDecision { action, reason })
         }
         PolicyQuery::Compaction(_) => {
-            let action = match dice.percent(temper.compacts) {
+            let action = match rng.percent(temper.compacts) {
                 false => CompactionAction::Keep,
-                true if dice.percent(30) => CompactionAction::HandOff,
+                true if rng.percent(30) => CompactionAction::HandOff,
                 true => CompactionAction::Compact { instructions: None },
             };
             Decision::Compaction(CompactionDecision { action, reason })
         }
         PolicyQuery::Offload(seen) => {
-            let offloads = dice.percent(temper.compacts);
+            let offloads = rng.percent(temper.compacts);
             let items = seen.items.iter().filter(|_| offloads).map(|item| item.id.clone()).collect();
             Decision::Offload(OffloadingDecision { items, reason })
         }
         PolicyQuery::Split(seen) => {
-            Decision::Split(SplitDecision { action: split(seen, fan_out, dice, temper), reason })
+            Decision::Split(SplitDecision { action: split(seen, fan_out, rng, temper), reason })
         }
         PolicyQuery::Budget(seen) => {
-            let turns = dice.count(1, 3);
+            let turns = rng.count(1, 3);
             Decision::Budget(TurnBudget { max_turns: seen.base_turns.map(|base| base * turns / 2), reason })
         }
         PolicyQuery::Brief(seen) => Decision::Brief(PromptDraft {
@@ -79,12 +79,12 @@ fn sound(
             reason,
         }),
         PolicyQuery::Compose(_) => {
-            let continuer = if dice.percent(20) { SuccessorKind::Lead } else { SuccessorKind::Successor };
+            let continuer = if rng.percent(20) { SuccessorKind::Lead } else { SuccessorKind::Successor };
             let (document, index) = ("# Handoff".into(), "# Index".into());
             Decision::Compose(HandoffDraft { document, index, continuer, left_out: Vec::new(), reason })
         }
         PolicyQuery::Review(_) => {
-            let score = dice.count(50, 100);
+            let score = rng.count(50, 100);
             let findings = vec![Finding { cost: 100 - score, line: None, text: "so so".into() }];
             let staleness = Staleness::Fresh;
             Decision::Review(ReviewDecision { score, findings, staleness, accepted: score >= 60, reason })
@@ -92,7 +92,7 @@ fn sound(
     }
 }
 
-fn assess(seen: &SessionObservation, now: UnixMs, dice: &mut SimulationRng) -> Assessment {
+fn assess(seen: &SessionObservation, now: UnixMs, rng: &mut SimulationRng) -> Assessment {
     let code = last_code(seen);
     let over = matches!(seen.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded);
     let verdict = match (over, code) {
@@ -107,41 +107,41 @@ fn assess(seen: &SessionObservation, now: UnixMs, dice: &mut SimulationRng) -> A
         (true, "turns") => Verdict::TurnLimit,
         (true, "rate") => Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: None },
         (true, "quota") => {
-            let until = dice.percent(70).then(|| now + DurationMs::from_mins(dice.within(1, 600)));
+            let until = rng.percent(70).then(|| now + DurationMs::from_mins(rng.within(1, 600)));
             Verdict::Quota { cause: QuotaCause::Usage, resets_at_ms: until }
         }
         (true, "nothing") => Verdict::Truncated,
         (true, "cancelled") => Verdict::Interrupted,
         _ => Verdict::Failed,
     };
-    let warning = dice.percent(5).then(|| "nearly full".to_owned());
+    let warning = rng.percent(5).then(|| "nearly full".to_owned());
     Assessment { verdict, evidence: Vec::new(), warning, reason: format!("it said {code:?}") }
 }
 
 /// It believes most that say so: what was reported against it is for core to hold on to. Now and then it believes a part.
-fn done(seen: &SessionObservation, dice: &mut SimulationRng) -> Vec<ObjectiveId> {
+fn done(seen: &SessionObservation, rng: &mut SimulationRng) -> Vec<ObjectiveId> {
     let says_done = last_code(seen) == "done";
-    let believed = |_: &&ObjectiveView| says_done && dice.percent(80);
+    let believed = |_: &&ObjectiveView| says_done && rng.percent(80);
     seen.objectives.iter().filter(believed).map(|objective| objective.id.clone()).collect()
 }
 
-fn recover(seen: &RecoveryObservation, dice: &mut SimulationRng) -> RecoveryAction {
+fn recover(seen: &RecoveryObservation, rng: &mut SimulationRng) -> RecoveryAction {
     let ask = || RecoveryAction::AskPerson { question: "Now what?".into() };
     let (nudge, retry) = (RecoveryAction::Nudge, RecoveryAction::Retry);
     match seen.assessment.verdict {
         Verdict::Stalled => {
             let actions = [RecoveryAction::Interrupt, nudge, retry, ask()];
-            actions[dice.by_weight(&[8, 4, 4, 1])].clone()
+            actions[rng.by_weight(&[8, 4, 4, 1])].clone()
         }
         Verdict::Answered if last_code(&seen.session) == "done" => {
             let actions = [nudge, retry, RecoveryAction::Split, ask()];
-            actions[dice.by_weight(&[8, 4, 2, 1])].clone()
+            actions[rng.by_weight(&[8, 4, 2, 1])].clone()
         }
         Verdict::Truncated | Verdict::Interrupted => nudge,
-        Verdict::Quota { .. } => [RecoveryAction::Wait, ask()][dice.by_weight(&[20, 1])].clone(),
+        Verdict::Quota { .. } => [RecoveryAction::Wait, ask()][rng.by_weight(&[20, 1])].clone(),
         Verdict::HandedOff | Verdict::Exhausted | Verdict::TurnLimit | Verdict::BudgetLimit => {
             let actions = [RecoveryAction::HandOff, RecoveryAction::Split, retry];
-            actions[dice.by_weight(&[20, 1, 1])].clone()
+            actions[rng.by_weight(&[20, 1, 1])].clone()
         }
         Verdict::Unauthenticated | Verdict::NeedsInput => ask(),
         Verdict::Answered | Verdict::Refused | Verdict::Failed | Verdict::Healthy => retry,
@@ -159,7 +159,7 @@ fn last_code(seen: &SessionObservation) -> &str {
 fn split(
     seen: &SplittingObservation,
     fan_out: u32,
-    dice: &mut SimulationRng,
+    rng: &mut SimulationRng,
     temper: &SimulationRates,
 ) -> SplitAction {
     let open: Vec<ObjectiveId> = seen
@@ -169,40 +169,40 @@ fn split(
         .map(|objective| objective.id.clone())
         .collect();
     let wants = match seen.occasion {
-        SplitTrigger::PhaseStart => dice.percent(temper.splits),
-        SplitTrigger::Boundary => dice.percent(temper.splits / 10),
-        SplitTrigger::Requested | SplitTrigger::OutOfContinuations => dice.percent(60),
+        SplitTrigger::PhaseStart => rng.percent(temper.splits),
+        SplitTrigger::Boundary => rng.percent(temper.splits / 10),
+        SplitTrigger::Requested | SplitTrigger::OutOfContinuations => rng.percent(60),
     };
-    if let (true, Some(asked), true) = (wants, &seen.requested, dice.percent(50)) {
-        let parts = asked.groups.iter().map(|group| part(group.objectives.clone(), dice)).collect();
+    if let (true, Some(asked), true) = (wants, &seen.requested, rng.percent(50)) {
+        let parts = asked.groups.iter().map(|group| part(group.objectives.clone(), rng)).collect();
         return SplitAction::Split { sub_phases: parts };
     }
     if !wants || open.len() < 2 {
         return SplitAction::Keep;
     }
     let most = (open.len() as u32).min(fan_out.max(2));
-    let mut parts = vec![Vec::new(); dice.count(2, most) as usize];
+    let mut parts = vec![Vec::new(); rng.count(2, most) as usize];
     for (n, id) in open.into_iter().enumerate() {
-        let to = if n < parts.len() { n } else { dice.within(0, parts.len() as u64 - 1) as usize };
+        let to = if n < parts.len() { n } else { rng.within(0, parts.len() as u64 - 1) as usize };
         parts[to].push(id);
     }
-    SplitAction::Split { sub_phases: parts.into_iter().map(|ids| part(ids, dice)).collect() }
+    SplitAction::Split { sub_phases: parts.into_iter().map(|ids| part(ids, rng)).collect() }
 }
 
-fn part(objectives: Vec<ObjectiveId>, dice: &mut SimulationRng) -> SubPhase {
-    let order = *dice.one_of(&[WorkStyle::MiniPlan, WorkStyle::Direct]);
-    let max_turns = dice.percent(30).then(|| dice.count(1, 30));
+fn part(objectives: Vec<ObjectiveId>, rng: &mut SimulationRng) -> SubPhase {
+    let order = *rng.one_of(&[WorkStyle::MiniPlan, WorkStyle::Direct]);
+    let max_turns = rng.percent(30).then(|| rng.count(1, 30));
     SubPhase { title: "A part".into(), objectives, order, max_turns }
 }
 
 /// Any answer at all: of any kind, with anything in it.
-fn wild(now: UnixMs, dice: &mut SimulationRng) -> Decision {
+fn wild(now: UnixMs, rng: &mut SimulationRng) -> Decision {
     let reason = "for no reason".to_owned();
     let id =
-        |dice: &mut SimulationRng| ObjectiveId::new(format!("o{}-{}", dice.within(1, 5), dice.within(0, 13)));
-    match dice.within(0, 9) {
+        |rng: &mut SimulationRng| ObjectiveId::new(format!("o{}-{}", rng.within(1, 5), rng.within(0, 13)));
+    match rng.within(0, 9) {
         0 => {
-            let until = dice.percent(50).then(|| UnixMs(now.0.wrapping_add(dice.within(0, 40 * 86_400_000))));
+            let until = rng.percent(50).then(|| UnixMs(now.0.wrapping_add(rng.within(0, 40 * 86_400_000))));
             let verdicts = [
                 Verdict::Healthy,
                 Verdict::Answered,
@@ -216,18 +216,18 @@ fn wild(now: UnixMs, dice: &mut SimulationRng) -> Decision {
                 Verdict::Interrupted,
                 Verdict::Failed,
             ];
-            let verdict = *dice.one_of(&verdicts);
+            let verdict = *rng.one_of(&verdicts);
             Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning: None, reason })
         }
         1 => {
             let actions =
                 [CompactionAction::Compact { instructions: Some("x".into()) }, CompactionAction::HandOff];
-            Decision::Compaction(CompactionDecision { action: dice.one_of(&actions).clone(), reason })
+            Decision::Compaction(CompactionDecision { action: rng.one_of(&actions).clone(), reason })
         }
         2 => {
-            let parts = (0..dice.within(0, 30)).map(|_| {
-                let ids = (0..dice.within(0, 4)).map(|_| id(dice)).collect();
-                part(ids, dice)
+            let parts = (0..rng.within(0, 30)).map(|_| {
+                let ids = (0..rng.within(0, 4)).map(|_| id(rng)).collect();
+                part(ids, rng)
             });
             Decision::Split(SplitDecision {
                 action: SplitAction::Split { sub_phases: parts.collect() },
@@ -245,14 +245,14 @@ fn wild(now: UnixMs, dice: &mut SimulationRng) -> Decision {
                 RecoveryAction::Split,
                 RecoveryAction::AskPerson { question: String::new() },
             ];
-            Decision::Recover(RecoveryDecision { action: dice.one_of(&actions).clone(), reason })
+            Decision::Recover(RecoveryDecision { action: rng.one_of(&actions).clone(), reason })
         }
         8 => {
-            let done = (0..dice.within(0, 4)).map(|_| id(dice)).collect();
+            let done = (0..rng.within(0, 4)).map(|_| id(rng)).collect();
             Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
         }
         9 => Decision::Offload(OffloadingDecision { items: vec!["nothing".into()], reason }),
-        3 => Decision::Budget(TurnBudget { max_turns: Some(*dice.one_of(&[0, 1, u32::MAX])), reason }),
+        3 => Decision::Budget(TurnBudget { max_turns: Some(*rng.one_of(&[0, 1, u32::MAX])), reason }),
         4 => Decision::Brief(PromptDraft { prompt: String::new(), left_out: Vec::new(), reason }),
         5 => Decision::Compose(HandoffDraft {
             document: String::new(),
@@ -262,12 +262,12 @@ fn wild(now: UnixMs, dice: &mut SimulationRng) -> Decision {
             reason,
         }),
         _ => {
-            let (score, staleness) = (dice.count(0, 1000), Staleness::VeryStale);
+            let (score, staleness) = (rng.count(0, 1000), Staleness::VeryStale);
             Decision::Review(ReviewDecision {
                 score,
                 findings: Vec::new(),
                 staleness,
-                accepted: dice.percent(50),
+                accepted: rng.percent(50),
                 reason,
             })
         }

@@ -7,9 +7,9 @@ pub(crate) struct SimulationRng(u64);
 impl SimulationRng {
     /// The same numbers for the same seed.
     pub(crate) fn new(seed: u64) -> Self {
-        let mut dice = Self(seed ^ 0x5851_f42d_4c95_7f2d);
-        dice.next();
-        dice
+        let mut rng = Self(seed ^ 0x5851_f42d_4c95_7f2d);
+        rng.next();
+        rng
     }
 
     fn next(&mut self) -> u64 {

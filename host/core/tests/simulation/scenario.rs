@@ -54,9 +54,9 @@ pub(crate) struct SimulationRates {
 }
 
 impl SimulationRates {
-    pub(crate) fn random(dice: &mut SimulationRng) -> Self {
-        let calm = dice.percent(25);
-        let mut often = |most: u32| if calm { 0 } else { dice.count(0, most) };
+    pub(crate) fn random(rng: &mut SimulationRng) -> Self {
+        let calm = rng.percent(25);
+        let mut often = |most: u32| if calm { 0 } else { rng.count(0, most) };
         let agents = [
             200,
             often(60),
@@ -77,13 +77,13 @@ impl SimulationRates {
         let (red, conflicts, unresolved, updates) = (often(40), often(60), often(50), often(40));
         let (broken, mute, crashes, stops) = (often(8), often(25), often(400), often(40));
         let (wild, faults) =
-            (if dice.percent(40) { often_from(dice, calm, 3) } else { 0 }, often_from(dice, calm, 3));
+            (if rng.percent(40) { often_from(rng, calm, 3) } else { 0 }, often_from(rng, calm, 3));
         Self {
-            git: dice.percent(70),
+            git: rng.percent(70),
             agents,
-            reports: dice.count(0, 60),
-            splits: dice.count(0, 80),
-            compacts: dice.count(0, 40),
+            reports: rng.count(0, 60),
+            splits: rng.count(0, 80),
+            compacts: rng.count(0, 40),
             wild,
             faults,
             red,
@@ -94,107 +94,107 @@ impl SimulationRates {
             mute,
             crashes,
             stops,
-            patience: dice.count(0, 25),
-            attended: dice.percent(85),
+            patience: rng.count(0, 25),
+            attended: rng.percent(85),
         }
     }
 }
 
-fn often_from(dice: &mut SimulationRng, calm: bool, most: u32) -> u32 {
-    if calm { 0 } else { dice.count(0, most) }
+fn often_from(rng: &mut SimulationRng, calm: bool, most: u32) -> u32 {
+    if calm { 0 } else { rng.count(0, most) }
 }
 
 /// A workflow that a file could have given.
-pub(crate) fn workflow(dice: &mut SimulationRng) -> Workflow {
-    let count = dice.by_weight(&[6, 5, 3, 1, 1]) + 1;
+pub(crate) fn workflow(rng: &mut SimulationRng) -> Workflow {
+    let count = rng.by_weight(&[6, 5, 3, 1, 1]) + 1;
     let mut phases: Vec<PhaseSpec> = Vec::new();
     for n in 1..=count {
         let before: Vec<PhaseId> = phases.iter().map(|phase| phase.id.clone()).collect();
-        phases.push(phase(dice, n, &before));
+        phases.push(phase(rng, n, &before));
     }
     let roles = [("executor", 0), ("tester", 1), ("reviewer", 1)];
     let mut providers = BTreeMap::new();
     for name in PROVIDERS {
-        if dice.percent(40) {
-            providers.insert(name.to_owned(), dice.count(1, 3));
+        if rng.percent(40) {
+            providers.insert(name.to_owned(), rng.count(1, 3));
         }
     }
     Workflow {
         name: "simulated".into(),
         goal: "Hold what was promised.".into(),
-        mode: *dice.one_of(&[Mode::Eco, Mode::Turbo, Mode::Standard, Mode::Thorough, Mode::Swarm]),
-        roles: roles.map(|(name, provider)| (name.into(), role(dice, PROVIDERS[provider]))).into(),
-        limits: limits(dice),
+        mode: *rng.one_of(&[Mode::Eco, Mode::Turbo, Mode::Standard, Mode::Thorough, Mode::Swarm]),
+        roles: roles.map(|(name, provider)| (name.into(), role(rng, PROVIDERS[provider]))).into(),
+        limits: limits(rng),
         phases,
-        verify_first: *dice.one_of(&[false, false, true]),
-        review_parts: *dice.one_of(&[Some(true), Some(true), Some(false), None]),
-        setup: if dice.percent(30) { vec!["make ready".into()] } else { Vec::new() },
+        verify_first: *rng.one_of(&[false, false, true]),
+        review_parts: *rng.one_of(&[Some(true), Some(true), Some(false), None]),
+        setup: if rng.percent(30) { vec!["make ready".into()] } else { Vec::new() },
         providers,
         ..Workflow::default()
     }
 }
 
-fn role(dice: &mut SimulationRng, provider: &str) -> Role {
+fn role(rng: &mut SimulationRng, provider: &str) -> Role {
     Role {
         window_tokens: Some(1000),
-        max_turns: dice.percent(60).then(|| dice.count(3, 40)),
+        max_turns: rng.percent(60).then(|| rng.count(3, 40)),
         provider: Some(provider.into()),
         ..Role::of(AgentKind::Rehearsal)
     }
 }
 
-fn phase(dice: &mut SimulationRng, n: usize, before: &[PhaseId]) -> PhaseSpec {
-    let most = *dice.one_of(&[3, 3, 6, 12]);
-    let objectives = dice.count(1, most);
-    let verified = dice.percent(30);
-    let repeats = !before.is_empty() && dice.percent(25);
-    let mut depends_on: Vec<PhaseId> = before.iter().filter(|_| dice.percent(35)).cloned().collect();
-    let from = repeats.then(|| dice.one_of(before).clone());
+fn phase(rng: &mut SimulationRng, n: usize, before: &[PhaseId]) -> PhaseSpec {
+    let most = *rng.one_of(&[3, 3, 6, 12]);
+    let objectives = rng.count(1, most);
+    let verified = rng.percent(30);
+    let repeats = !before.is_empty() && rng.percent(25);
+    let mut depends_on: Vec<PhaseId> = before.iter().filter(|_| rng.percent(35)).cloned().collect();
+    let from = repeats.then(|| rng.one_of(before).clone());
     depends_on.extend(from.iter().filter(|from| !depends_on.contains(from)).cloned().collect::<Vec<_>>());
     PhaseSpec {
         id: PhaseId::new(format!("{}", n * 10)),
         title: format!("Phase {n}"),
         depends_on,
-        role: (*dice.one_of(&["executor", "executor", "tester"])).into(),
+        role: (*rng.one_of(&["executor", "executor", "tester"])).into(),
         agent: None,
         objectives: (1..=objectives)
             .map(|o| Objective {
                 id: format!("o{n}-{o}").as_str().into(),
                 description: format!("Make piece {o} of {n}."),
-                files: if dice.percent(30) { vec![format!("src/{n}/{o}")] } else { Vec::new() },
-                verify: (verified && dice.percent(60)).then(|| format!("test {n} {o}")),
+                files: if rng.percent(30) { vec![format!("src/{n}/{o}")] } else { Vec::new() },
+                verify: (verified && rng.percent(60)).then(|| format!("test {n} {o}")),
             })
             .collect(),
-        verify: (repeats || dice.percent(50)).then(|| format!("test {n}")),
-        setup: if dice.percent(15) { vec!["make more".into()] } else { Vec::new() },
+        verify: (repeats || rng.percent(50)).then(|| format!("test {n}")),
+        setup: if rng.percent(15) { vec!["make more".into()] } else { Vec::new() },
         context: Vec::new(),
-        complex: dice.percent(20),
-        split: *dice.one_of(&[SplitTime::Ahead, SplitTime::During, SplitTime::Never]),
-        wall_time: dice.percent(6).then(|| DurationMs::from_mins(dice.within(5, 60))),
-        tokens: dice.percent(6).then(|| dice.within(2_000, 30_000)),
+        complex: rng.percent(20),
+        split: *rng.one_of(&[SplitTime::Ahead, SplitTime::During, SplitTime::Never]),
+        wall_time: rng.percent(6).then(|| DurationMs::from_mins(rng.within(5, 60))),
+        tokens: rng.percent(6).then(|| rng.within(2_000, 30_000)),
         cost_microusd: None,
-        continuations: dice.percent(20).then(|| dice.count(0, 4)),
-        review: dice
+        continuations: rng.percent(20).then(|| rng.count(0, 4)),
+        review: rng
             .percent(25)
-            .then(|| ReviewRequirement { role: "reviewer".into(), score: dice.count(50, 90) }),
-        repeat: from.map(|from| PhaseLoop { from, at_most: dice.count(1, 3) }),
-        commit: dice.percent(25).then(|| *dice.one_of(&[CommitTime::Objective, CommitTime::Phase])),
+            .then(|| ReviewRequirement { role: "reviewer".into(), score: rng.count(50, 90) }),
+        repeat: from.map(|from| PhaseLoop { from, at_most: rng.count(1, 3) }),
+        commit: rng.percent(25).then(|| *rng.one_of(&[CommitTime::Objective, CommitTime::Phase])),
     }
 }
 
-fn limits(dice: &mut SimulationRng) -> RunLimits {
+fn limits(rng: &mut SimulationRng) -> RunLimits {
     RunLimits {
-        wall_time: dice.percent(5).then(|| DurationMs::from_mins(dice.within(30, 300))),
-        tokens: dice.percent(5).then(|| dice.within(20_000, 200_000)),
+        wall_time: rng.percent(5).then(|| DurationMs::from_mins(rng.within(30, 300))),
+        tokens: rng.percent(5).then(|| rng.within(20_000, 200_000)),
         cost_microusd: None,
-        continuations: dice.count(0, 4),
-        retries: dice.count(0, 3),
-        nudges: dice.count(0, 2),
-        verifications: dice.count(0, 3),
-        parallel: dice.count(1, 4),
-        agents: dice.count(0, 6),
-        split_depth: dice.count(0, 3),
-        split_fan_out: *dice.one_of(&[2, 3, 6, 14, 26]),
+        continuations: rng.count(0, 4),
+        retries: rng.count(0, 3),
+        nudges: rng.count(0, 2),
+        verifications: rng.count(0, 3),
+        parallel: rng.count(1, 4),
+        agents: rng.count(0, 6),
+        split_depth: rng.count(0, 3),
+        split_fan_out: *rng.one_of(&[2, 3, 6, 14, 26]),
         heartbeat: DurationMs::from_secs(60),
         backoff: DurationMs::from_secs(5),
     }

@@ -47,7 +47,7 @@ pub(crate) struct SimulationWorld<'a> {
     run: Run,
     now: UnixMs,
     seq: u64,
-    dice: SimulationRng,
+    rng: SimulationRng,
     temper: SimulationRates,
     workflow: Workflow,
     journal: Vec<(JournaledInput, Vec<Intent>)>,
@@ -55,7 +55,7 @@ pub(crate) struct SimulationWorld<'a> {
     durable: usize,
     queue: BTreeMap<(UnixMs, u64), ScheduledItem>,
     order: u64,
-    ground: ModelTrees,
+    model_trees: ModelTrees,
     agents: BTreeMap<SessionId, ModelAgent>,
     checks: RunChecks,
     stopping: bool,
@@ -69,18 +69,18 @@ pub(crate) struct SimulationWorld<'a> {
 
 impl<'a> SimulationWorld<'a> {
     pub(crate) fn new(seed: u64, trace: &'a mut Trace) -> Self {
-        let mut dice = SimulationRng::new(seed);
-        let temper = SimulationRates::random(&mut dice);
-        let workflow = scenario::workflow(&mut dice);
+        let mut rng = SimulationRng::new(seed);
+        let temper = SimulationRates::random(&mut rng);
+        let workflow = scenario::workflow(&mut rng);
         trace.head(|| format!("{temper:?}\n{}", summary(&workflow)));
         Self {
             run: Run::new(),
             now: UnixMs(1_700_000_000_000),
             seq: 0,
-            ground: ModelTrees::new(temper.git),
+            model_trees: ModelTrees::new(temper.git),
             patience: temper.patience,
             checks: RunChecks::new(&workflow),
-            dice,
+            rng,
             temper,
             workflow,
             journal: Vec::new(),
@@ -118,16 +118,16 @@ impl<'a> SimulationWorld<'a> {
     /// False where nothing is left to happen.
     fn step(&mut self) -> Result<bool, String> {
         if self.deaths < DEATHS_MAX && self.run.ending().is_none() {
-            if self.dice.within(0, 9_999) < self.temper.crashes.into() {
+            if self.rng.within(0, 9_999) < self.temper.crashes.into() {
                 self.crash()?;
-            } else if !self.stopping && self.dice.within(0, 9_999) < self.temper.stops.into() {
+            } else if !self.stopping && self.rng.within(0, 9_999) < self.temper.stops.into() {
                 self.stopping = true;
                 self.tally.stops += 1;
                 self.take(Input::StopRequested)?;
             }
         }
         if self.stopping && self.has_stopped() {
-            self.now = self.now + DurationMs::from_mins(self.dice.within(1, 600));
+            self.now = self.now + DurationMs::from_mins(self.rng.within(1, 600));
             self.crash()?;
         }
         let next = self.queue.first_key_value().map(|((at, _), _)| *at);
@@ -190,7 +190,7 @@ impl<'a> SimulationWorld<'a> {
 
     /// Within so many milliseconds from now.
     fn later(&mut self, ms: u64, due: ScheduledItem) {
-        let at = self.now + DurationMs(self.dice.within(0, ms));
+        let at = self.now + DurationMs(self.rng.within(0, ms));
         self.at(at, due);
     }
 
@@ -208,7 +208,7 @@ impl<'a> SimulationWorld<'a> {
     /// The host dies, with everything under way, and another takes over: as `host/runtime/src/recovery.rs` does it.
     fn crash(&mut self) -> Result<(), String> {
         (self.deaths, self.tally.crashes, self.stopping) = (self.deaths + 1, self.tally.crashes + 1, false);
-        let cut = self.dice.within(self.durable as u64, self.journal.len() as u64) as usize;
+        let cut = self.rng.within(self.durable as u64, self.journal.len() as u64) as usize;
         let had = self.journal.len();
         self.trace.line(|| format!("-- the host dies; {cut} of {had} inputs are kept"));
         self.journal.truncate(cut);
@@ -222,7 +222,7 @@ impl<'a> SimulationWorld<'a> {
             match due {
                 ScheduledItem::Person(_) => _ = self.queue.insert(at, due),
                 // What an agent put into its inbox before it died is read by the next host.
-                ScheduledItem::Take(input @ Input::Reported { .. }) if self.dice.percent(50) => {
+                ScheduledItem::Take(input @ Input::Reported { .. }) if self.rng.percent(50) => {
                     mail.push(input)
                 }
                 _ => {}
@@ -232,7 +232,7 @@ impl<'a> SimulationWorld<'a> {
             self.run.pending().iter().filter(|i| died_with_host(&i.action)).map(|i| i.id).collect();
         for action in gone {
             self.take(Input::Outcome { action, outcome: ActionOutcome::Lost })?;
-            if self.deaths < DEATHS_MAX && self.dice.percent(2) {
+            if self.deaths < DEATHS_MAX && self.rng.percent(2) {
                 return self.crash();
             }
         }
@@ -268,11 +268,11 @@ impl<'a> SimulationWorld<'a> {
         let again =
             row.choices.iter().find(|choice| matches!(choice, PauseAnswer::Retry | PauseAnswer::Raise));
         let choice = match again {
-            Some(again) if self.patience > 0 && self.dice.percent(85) => {
+            Some(again) if self.patience > 0 && self.rng.percent(85) => {
                 self.patience -= 1;
                 *again
             }
-            _ if self.dice.percent(85) => PauseAnswer::Skip,
+            _ if self.rng.percent(85) => PauseAnswer::Skip,
             _ => PauseAnswer::Stop,
         };
         self.take(Input::Answered { question, choice, message: None })
@@ -304,8 +304,8 @@ impl<'a> SimulationWorld<'a> {
             return Err("refolded, the run is another one".into());
         }
         (self.tally.inputs, self.tally.longest) = (self.journal.len() as u64, self.journal.len() as u64);
-        self.tally.conflicts += u64::from(self.ground.conflicts);
-        self.tally.landed += u64::from(self.ground.landings);
+        self.tally.conflicts += u64::from(self.model_trees.conflicts);
+        self.tally.landed += u64::from(self.model_trees.landings);
         Ok(self.tally)
     }
 
@@ -313,7 +313,7 @@ impl<'a> SimulationWorld<'a> {
     fn nothing_is_lost(&self) -> Result<(), String> {
         let asked = self.workflow.phases.iter().flat_map(|phase| &phase.objectives);
         for objective in asked {
-            let (worked, workspace) = (&self.ground.worked, self.ground.workspace());
+            let (worked, workspace) = (&self.model_trees.worked, self.model_trees.workspace());
             if worked.contains(&objective.id) && !workspace.contains(&objective.id) {
                 return Err(format!("the work on {} is not in the workspace", objective.id));
             }

@@ -36,7 +36,7 @@ pub(super) async fn answered(id: &Value, load: Result<impl Future<Output = ToolR
 
 /// A result whose large texts were placed; none where all of them stay, so that the line goes through as it came.
 pub(super) async fn replace_large_texts(
-    shelf: &impl ResultStore,
+    result_store: &impl ResultStore,
     tool: &str,
     call: Option<&str>,
     mut response: Value,
@@ -66,7 +66,7 @@ pub(super) async fn replace_large_texts(
             None => {
                 let offer =
                     LargeResult { tool: tool.to_owned(), call: call.map(str::to_owned), text: whole.clone() };
-                let note = shelf.place(offer).await.map(|reference| note(&reference));
+                let note = result_store.place(offer).await.map(|reference| note(&reference));
                 placed.push((whole, note.clone()));
                 note
             }

@@ -162,7 +162,7 @@ async fn a_large_result_becomes_a_reference_that_serves_it_back() {
 }
 
 #[tokio::test]
-async fn what_the_shelf_leaves_and_what_went_wrong_stay_as_they_came() {
+async fn what_the_store_leaves_and_what_went_wrong_stay_as_they_came() {
     let (mut client, mut server, task) = between();
     let text = "y".repeat(2 * OFFERED_BYTES_MIN);
     for (id, tool, result) in [

@@ -3,7 +3,7 @@
 //! component. `cargo bench -p baton-lab --bench scale` prints the table, `-- 1000x1` one row of it. Compare ratios,
 //! not times.
 
-mod scribe;
+mod bench_recorder;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -20,7 +20,7 @@ use baton_store::{Journal, StateDir};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use scribe::BenchRecorder;
+use bench_recorder::BenchRecorder;
 
 /// Results of decisions that wait for a loop, as in the real one.
 const RESULTS: usize = 256;
@@ -54,7 +54,7 @@ struct BenchAgent {
 
 /// A run with its agents, on one loop like the real one.
 struct BenchLoop {
-    scribe: BenchRecorder,
+    recorder: BenchRecorder,
     router: Arc<Router>,
     agents: Vec<BenchAgent>,
     /// When whom speaks next.
@@ -74,7 +74,7 @@ impl BenchLoop {
         from: Instant,
         to: Instant,
     ) -> Self {
-        let mut scribe = BenchRecorder::new(run, journal);
+        let mut recorder = BenchRecorder::new(run, journal);
         let started = Input::Started {
             run: run.clone(),
             workflow: Box::new(workflow(phases)),
@@ -83,10 +83,10 @@ impl BenchLoop {
             utc_offset_minutes: 0,
             assignments: Vec::new(),
         };
-        scribe.take(started);
+        recorder.take(started);
         let (agents, next) = (Vec::new(), BinaryHeap::new());
         Self {
-            scribe,
+            recorder,
             router,
             agents,
             next,
@@ -100,10 +100,10 @@ impl BenchLoop {
     async fn run_to_end(mut self) -> (LoopMeasurements, BenchRecorder) {
         let mut caused = Instant::now();
         while Instant::now() < self.to {
-            for intent in self.scribe.commit().await {
+            for intent in self.recorder.commit().await {
                 self.perform(intent, caused);
             }
-            if !self.scribe.batch.is_empty() {
+            if !self.recorder.batch.is_empty() {
                 continue;
             }
             let wake = self.next.peek().map_or(self.to, |Reverse((at, _))| (*at).min(self.to));
@@ -121,11 +121,11 @@ impl BenchLoop {
                 caused = at;
             }
         }
-        (self.seen, self.scribe)
+        (self.seen, self.recorder)
     }
 
     fn decided(&mut self, (request, result, label, caused): TimedDecision) -> Instant {
-        self.scribe.take(Input::Decided { request, result, label: Box::new(label) });
+        self.recorder.take(Input::Decided { request, result, label: Box::new(label) });
         if caused >= self.from {
             self.seen.decisions_us.push(caused.elapsed().as_micros().try_into().unwrap_or(u32::MAX));
         }
@@ -152,7 +152,7 @@ impl BenchLoop {
                 self.next.push(Reverse((at + PAUSE, who)));
             }
             let session = agent.session.clone();
-            self.scribe.take(Input::Agent { session, event });
+            self.recorder.take(Input::Agent { session, event });
             self.seen.events += u64::from(at >= self.from);
             last = Some(at);
         }
@@ -174,7 +174,7 @@ impl BenchLoop {
                 let session = spec.session.clone();
                 self.agents.push(BenchAgent { session, said: 0, prompt_ends: 0, is_working: false });
                 let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
-                self.scribe.take(Input::Agent { session: spec.session, event: ready });
+                self.recorder.take(Input::Agent { session: spec.session, event: ready });
                 let capabilities =
                     Capabilities { compacts: true, interrupts: true, ..Capabilities::default() };
                 ActionOutcome::Spawned { group: 1, started: 1, capabilities }
@@ -182,7 +182,8 @@ impl BenchLoop {
             Action::Prompt { session, .. } => {
                 if let Some(who) = self.agents.iter().position(|agent| agent.session == session) {
                     // Nobody speaks in time with the others, nor for as long.
-                    let chance = (who as u64 * 7 + self.scribe.id.as_str().len() as u64 * 13 + id.0) % 1_000;
+                    let chance =
+                        (who as u64 * 7 + self.recorder.id.as_str().len() as u64 * 13 + id.0) % 1_000;
                     let offset = PAUSE.mul_f64(chance as f64 / 1_000.0);
                     let agent = &mut self.agents[who];
                     agent.is_working = true;
@@ -193,7 +194,7 @@ impl BenchLoop {
             }
             Action::End { session, .. } => {
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
-                self.scribe.take(Input::SessionEnded { session, exit });
+                self.recorder.take(Input::SessionEnded { session, exit });
                 ActionOutcome::Delivered
             }
             Action::Compact { .. } | Action::Interrupt { .. } => ActionOutcome::Delivered,
@@ -212,7 +213,7 @@ impl BenchLoop {
             }
             other => ActionOutcome::Failed { error: format!("{} is not part of this", other.name()) },
         };
-        self.scribe.take(Input::Outcome { action: id, outcome });
+        self.recorder.take(Input::Outcome { action: id, outcome });
     }
 }
 

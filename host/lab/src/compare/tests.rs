@@ -277,7 +277,7 @@ fn run(arm: &str, index: u64, roll: impl Fn(u64) -> u64, done: u64) -> RunMetric
 }
 
 /// SplitMix64.
-fn dice(of: u64) -> u64 {
+fn split_mix(of: u64) -> u64 {
     let mut z = of.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -285,7 +285,7 @@ fn dice(of: u64) -> u64 {
 }
 
 fn sample(arm: &str, seed: u64, runs: u64, done: u64) -> ArmSample {
-    let of = |index: u64| run(arm, index, |what| dice(dice(seed ^ (index << 24)) ^ what), done);
+    let of = |index: u64| run(arm, index, |what| split_mix(split_mix(seed ^ (index << 24)) ^ what), done);
     ArmSample {
         arm: arm.to_owned(),
         policy: arm.to_owned(),

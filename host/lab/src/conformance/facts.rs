@@ -17,66 +17,66 @@ const PAST_HANDOFFS: usize = 8;
 const MODEL_BYTES: usize = 64;
 const PATH_BYTES: usize = 300;
 
-pub(super) fn facts(dice: &mut QuestionRng) -> QueryFacts {
+pub(super) fn facts(rng: &mut QuestionRng) -> QueryFacts {
     QueryFacts {
-        past_sessions: dice.list(PAST_SESSIONS, past_session),
-        turns_taken: dice.list(TURNS_TAKEN, turn_taken),
-        past_compactions: dice.list(PAST_COMPACTIONS, past_compaction),
-        past_waits: dice.list(PAST_WAITS, past_wait),
-        past_handoffs: dice.list(PAST_HANDOFFS, past_handoff),
+        past_sessions: rng.list(PAST_SESSIONS, past_session),
+        turns_taken: rng.list(TURNS_TAKEN, turn_taken),
+        past_compactions: rng.list(PAST_COMPACTIONS, past_compaction),
+        past_waits: rng.list(PAST_WAITS, past_wait),
+        past_handoffs: rng.list(PAST_HANDOFFS, past_handoff),
     }
 }
 
-fn past_session(dice: &mut QuestionRng) -> PastSession {
+fn past_session(rng: &mut QuestionRng) -> PastSession {
     PastSession {
         id: "s1".to_owned(),
-        agent: dice.line(40),
-        role: dice.line(40),
-        ended_by: dice.maybe(|_| "exhausted".to_owned()),
-        objectives_done: dice.number32(u32::MAX),
-        turns: dice.number32(u32::MAX),
-        compactions: dice.number32(u32::MAX),
-        peak_tokens: dice.maybe(|dice| dice.number(u64::MAX)),
-        window_tokens: dice.maybe(views::window),
+        agent: rng.line(40),
+        role: rng.line(40),
+        ended_by: rng.maybe(|_| "exhausted".to_owned()),
+        objectives_done: rng.number32(u32::MAX),
+        turns: rng.number32(u32::MAX),
+        compactions: rng.number32(u32::MAX),
+        peak_tokens: rng.maybe(|rng| rng.number(u64::MAX)),
+        window_tokens: rng.maybe(views::window),
     }
 }
 
-fn turn_taken(dice: &mut QuestionRng) -> PastTurn {
+fn turn_taken(rng: &mut QuestionRng) -> PastTurn {
     PastTurn {
-        ordinal: dice.number32(u32::MAX),
-        ended_at_ms: UnixMs(dice.number(LATEST_MS)),
-        took_ms: DurationMs(dice.number(LATEST_MS)),
-        billed_input_tokens: dice.number(u64::MAX),
-        billed_output_tokens: dice.number(u64::MAX),
-        cost_microusd: dice.maybe(|dice| dice.number(u64::MAX)),
-        model: dice.maybe(|dice| dice.line(MODEL_BYTES)),
+        ordinal: rng.number32(u32::MAX),
+        ended_at_ms: UnixMs(rng.number(LATEST_MS)),
+        took_ms: DurationMs(rng.number(LATEST_MS)),
+        billed_input_tokens: rng.number(u64::MAX),
+        billed_output_tokens: rng.number(u64::MAX),
+        cost_microusd: rng.maybe(|rng| rng.number(u64::MAX)),
+        model: rng.maybe(|rng| rng.line(MODEL_BYTES)),
     }
 }
 
-fn past_compaction(dice: &mut QuestionRng) -> PastCompaction {
+fn past_compaction(rng: &mut QuestionRng) -> PastCompaction {
     PastCompaction {
         session: "s1".to_owned(),
-        turn: dice.number32(u32::MAX),
-        ended_at_ms: UnixMs(dice.number(LATEST_MS)),
-        by_host: dice.coin(),
-        before_tokens: dice.maybe(|dice| dice.number(u64::MAX)),
-        after_tokens: dice.maybe(|dice| dice.number(u64::MAX)),
+        turn: rng.number32(u32::MAX),
+        ended_at_ms: UnixMs(rng.number(LATEST_MS)),
+        by_host: rng.coin(),
+        before_tokens: rng.maybe(|rng| rng.number(u64::MAX)),
+        after_tokens: rng.maybe(|rng| rng.number(u64::MAX)),
     }
 }
 
-fn past_wait(dice: &mut QuestionRng) -> PastWait {
+fn past_wait(rng: &mut QuestionRng) -> PastWait {
     PastWait {
-        cause: dice.pick(QUOTA_CAUSES),
-        began_at_ms: UnixMs(dice.number(LATEST_MS)),
-        ended_at_ms: dice.maybe(|dice| UnixMs(dice.number(LATEST_MS))),
+        cause: rng.pick(QUOTA_CAUSES),
+        began_at_ms: UnixMs(rng.number(LATEST_MS)),
+        ended_at_ms: rng.maybe(|rng| UnixMs(rng.number(LATEST_MS))),
     }
 }
 
-fn past_handoff(dice: &mut QuestionRng) -> PastHandoff {
+fn past_handoff(rng: &mut QuestionRng) -> PastHandoff {
     PastHandoff {
-        path: dice.line(PATH_BYTES),
+        path: rng.line(PATH_BYTES),
         session: "s1".to_owned(),
-        score: dice.maybe(|dice| dice.number32(100)),
-        staleness: dice.maybe(|dice| dice.pick(STALENESS)),
+        score: rng.maybe(|rng| rng.number32(100)),
+        staleness: rng.maybe(|rng| rng.pick(STALENESS)),
     }
 }

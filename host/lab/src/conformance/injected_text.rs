@@ -18,14 +18,14 @@ fn instruction_text() -> String {
 }
 
 /// The same question, in which somebody else says that.
-pub(super) fn inject_instruction(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
+pub(super) fn inject_instruction(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let seen = match &mut changed.ask {
         PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => seen,
         _ => return None,
     };
     let texts = &mut changed.texts;
-    match dice.below(9) {
+    match rng.below(9) {
         0 => seen.attempts.push(attempt()),
         1 => seen.decisions.push(attempt()),
         2 => seen.gotchas.push(instruction_text()),

@@ -40,7 +40,7 @@ pub(super) fn append_tool_output(question: &PolicyRequest, _: &mut QuestionRng) 
 }
 
 /// A session whose occupancy is known is fuller.
-pub(super) fn increase_tokens(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
+pub(super) fn increase_tokens(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let session = match &mut changed.ask {
         PolicyQuery::Assess(seen) => &mut seen.session,
@@ -48,12 +48,12 @@ pub(super) fn increase_tokens(question: &PolicyRequest, dice: &mut QuestionRng) 
         _ => return None,
     };
     let used = session.occupancy.used_tokens?;
-    session.occupancy.used_tokens = Some(used.checked_add(1 + dice.number(300_000))?);
+    session.occupancy.used_tokens = Some(used.checked_add(1 + rng.number(300_000))?);
     Some(changed)
 }
 
 /// One objective that was open is done.
-pub(super) fn complete_objective(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
+pub(super) fn complete_objective(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let PolicyQuery::Split(seen) = &mut changed.ask else { return None };
     let open = seen.objectives.iter_mut().filter(|objective| objective.status != ObjectiveStatus::Done);
@@ -61,7 +61,7 @@ pub(super) fn complete_objective(question: &PolicyRequest, dice: &mut QuestionRn
     if open.is_empty() {
         return None;
     }
-    let one = dice.below(open.len());
+    let one = rng.below(open.len());
     let progress = &mut seen.phase.progress;
     match std::mem::replace(&mut open[one].status, ObjectiveStatus::Done) {
         ObjectiveStatus::Failed => progress.failed -= 1,
@@ -74,7 +74,7 @@ pub(super) fn complete_objective(question: &PolicyRequest, dice: &mut QuestionRn
 /// There is an objective more, and it is done.
 pub(super) fn add_completed_objective(
     question: &PolicyRequest,
-    dice: &mut QuestionRng,
+    rng: &mut QuestionRng,
 ) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let (objectives, phase) = match &mut changed.ask {
@@ -88,26 +88,26 @@ pub(super) fn add_completed_objective(
     objectives.push(ObjectiveView {
         status: ObjectiveStatus::Done,
         attempts: 1,
-        files: dice.number32(100),
-        ..ObjectiveView::new(ObjectiveId::new("done-before"), dice.text(400))
+        files: rng.number32(100),
+        ..ObjectiveView::new(ObjectiveId::new("done-before"), rng.text(400))
     });
     phase.progress.done += 1;
     Some(changed)
 }
 
 /// The table has more turns.
-pub(super) fn increase_turns(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
+pub(super) fn increase_turns(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let PolicyQuery::Budget(seen) = &mut changed.ask else { return None };
-    seen.base_turns = Some(seen.base_turns? + 1 + dice.number32(views::TURNS));
+    seen.base_turns = Some(seen.base_turns? + 1 + rng.number32(views::TURNS));
     Some(changed)
 }
 
 /// A document has a secret more in it, or names a file more that is gone.
-pub(super) fn worsen_document(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
+pub(super) fn worsen_document(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let PolicyQuery::Review(seen) = &mut changed.ask else { return None };
-    match dice.coin() {
+    match rng.coin() {
         true => seen.secrets.push("api-key".to_owned()),
         false => seen.missing_files.push("src/conformance/gone.rs".to_owned()),
     }
@@ -115,21 +115,21 @@ pub(super) fn worsen_document(question: &PolicyRequest, dice: &mut QuestionRng) 
 }
 
 /// There were more commits since.
-pub(super) fn more_commits(question: &PolicyRequest, dice: &mut QuestionRng) -> Option<PolicyRequest> {
+pub(super) fn more_commits(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let PolicyQuery::Review(seen) = &mut changed.ask else { return None };
-    seen.commits_since = seen.commits_since.checked_add(1 + dice.number32(1000))?;
+    seen.commits_since = seen.commits_since.checked_add(1 + rng.number32(1000))?;
     Some(changed)
 }
 
 /// An experiment says something that no policy of today knows.
 pub(super) fn add_unknown_attribute(
     question: &PolicyRequest,
-    dice: &mut QuestionRng,
+    rng: &mut QuestionRng,
 ) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let key = format!("x-conformance-{}", dice.number(u64::MAX));
-    attributes(&mut changed.ask).push((key, dice.line(40)));
+    let key = format!("x-conformance-{}", rng.number(u64::MAX));
+    attributes(&mut changed.ask).push((key, rng.line(40)));
     Some(changed)
 }
 

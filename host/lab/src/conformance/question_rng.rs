@@ -107,13 +107,13 @@ impl QuestionRng {
         for (place, number) in [seed, index, use_for].into_iter().enumerate() {
             key[place * 8..][..8].copy_from_slice(&number.to_le_bytes());
         }
-        let mut dice = Self {
+        let mut rng = Self {
             rng: ChaCha8Rng::from_seed(key),
             size: QuestionSize::Small,
             remaining_bytes: TEXT_BUDGET_BYTES,
         };
-        dice.size = dice.pick(&SIZES);
-        dice
+        rng.size = rng.pick(&SIZES);
+        rng
     }
 
     /// A number below `end`, which is not 0.

@@ -78,133 +78,133 @@ const HTTP: [u16; 9] = [0, 200, 400, 402, 413, 429, 500, 529, u16::MAX];
 const EXITS: [i32; 8] = [0, 1, 53, 129, 130, 143, i32::MAX, i32::MIN];
 const FATAL_SIGNALS: [i32; 6] = [1, 2, 6, 9, 11, 15];
 
-pub(super) fn session(dice: &mut QuestionRng, state: SessionState) -> SessionView {
-    let prompts = dice.number32(u32::MAX);
-    let recent = turns(dice, prompts);
+pub(super) fn session(rng: &mut QuestionRng, state: SessionState) -> SessionView {
+    let prompts = rng.number32(u32::MAX);
+    let recent = turns(rng, prompts);
     let last = recent.last().map_or(0, |turn| turn.ordinal);
-    let compactions = dice.number32(TRIES);
+    let compactions = rng.number32(TRIES);
     SessionView {
-        agent: dice.pick(&AGENTS).to_owned(),
-        role: dice.pick(&ROLES).to_owned(),
+        agent: rng.pick(&AGENTS).to_owned(),
+        role: rng.pick(&ROLES).to_owned(),
         state,
         capabilities: Capabilities {
-            reports_occupancy: dice.coin(),
-            compacts: dice.coin(),
-            takes_mcp: dice.coin(),
-            caps_turns: dice.coin(),
-            interrupts: dice.coin(),
-            reports_cost: dice.coin(),
+            reports_occupancy: rng.coin(),
+            compacts: rng.coin(),
+            takes_mcp: rng.coin(),
+            caps_turns: rng.coin(),
+            interrupts: rng.coin(),
+            reports_cost: rng.coin(),
         },
         occupancy: OccupancyView {
-            used_tokens: dice.maybe(tokens),
-            window_tokens: dice.maybe(window),
-            source: dice.pick(SOURCES),
-            age_ms: dice.number(u64::MAX),
+            used_tokens: rng.maybe(tokens),
+            window_tokens: rng.maybe(window),
+            source: rng.pick(SOURCES),
+            age_ms: rng.number(u64::MAX),
         },
-        continuation: dice.number32(TRIES),
+        continuation: rng.number32(TRIES),
         prompts,
         turns: last,
-        max_turns: counted(dice, TURNS),
+        max_turns: counted(rng, TURNS),
         compactions,
-        turns_since_compaction: (compactions > 0).then(|| dice.number32(last)),
-        billed_input_tokens: dice.number(u64::MAX),
-        billed_output_tokens: dice.number(u64::MAX),
-        idle_ms: dice.number(u64::MAX),
-        active_ms: dice.number(u64::MAX),
-        exit: (state == SessionState::Ended).then(|| exit(dice)),
+        turns_since_compaction: (compactions > 0).then(|| rng.number32(last)),
+        billed_input_tokens: rng.number(u64::MAX),
+        billed_output_tokens: rng.number(u64::MAX),
+        idle_ms: rng.number(u64::MAX),
+        active_ms: rng.number(u64::MAX),
+        exit: (state == SessionState::Ended).then(|| exit(rng)),
         recent,
     }
 }
 
 /// What agents say of their windows is not to be relied on, so it may be any number.
-fn tokens(dice: &mut QuestionRng) -> u64 {
-    if dice.one_in(4) { dice.number(u64::MAX) } else { dice.number(2 * 200_000) }
+fn tokens(rng: &mut QuestionRng) -> u64 {
+    if rng.one_in(4) { rng.number(u64::MAX) } else { rng.number(2 * 200_000) }
 }
 
-pub(super) fn window(dice: &mut QuestionRng) -> u64 {
-    if dice.coin() { 200_000 } else { dice.number(WINDOW_TOKENS) }
+pub(super) fn window(rng: &mut QuestionRng) -> u64 {
+    if rng.coin() { 200_000 } else { rng.number(WINDOW_TOKENS) }
 }
 
-fn exit(dice: &mut QuestionRng) -> ProcessExit {
-    match dice.below(3) {
-        0 => ProcessExit { code: None, signal: Some(dice.pick(&FATAL_SIGNALS)), by_host: dice.coin() },
-        1 => ProcessExit { code: Some(dice.pick(&EXITS)), signal: None, by_host: dice.coin() },
+fn exit(rng: &mut QuestionRng) -> ProcessExit {
+    match rng.below(3) {
+        0 => ProcessExit { code: None, signal: Some(rng.pick(&FATAL_SIGNALS)), by_host: rng.coin() },
+        1 => ProcessExit { code: Some(rng.pick(&EXITS)), signal: None, by_host: rng.coin() },
         _ => ProcessExit { code: None, signal: None, by_host: false },
     }
 }
 
 /// The newest turns: their ordinals go on by one, their prompts by one or not at all, up to that of the session.
-pub(super) fn turns(dice: &mut QuestionRng, prompts: u32) -> Vec<TurnView> {
-    let count = u32::try_from(dice.count(RECENT)).unwrap_or(0);
-    let before = dice.number32(TURNS);
+pub(super) fn turns(rng: &mut QuestionRng, prompts: u32) -> Vec<TurnView> {
+    let count = u32::try_from(rng.count(RECENT)).unwrap_or(0);
+    let before = rng.number32(TURNS);
     let mut prompt = prompts.saturating_sub(count).max(1);
     let mut turn = |ordinal| {
-        prompt = prompt.saturating_add(u32::from(dice.one_in(3))).min(prompts.max(1));
+        prompt = prompt.saturating_add(u32::from(rng.one_in(3))).min(prompts.max(1));
         TurnView {
             ordinal,
             prompt,
-            used_tokens: dice.maybe(tokens),
-            output_tokens: dice.number(u64::MAX),
-            tool_calls: dice.number32(u32::MAX),
-            rereads: dice.number32(TURNS),
-            tool_output_bytes: dice.number(u64::MAX),
-            text_bytes: dice.number(u64::MAX),
+            used_tokens: rng.maybe(tokens),
+            output_tokens: rng.number(u64::MAX),
+            tool_calls: rng.number32(u32::MAX),
+            rereads: rng.number32(TURNS),
+            tool_output_bytes: rng.number(u64::MAX),
+            text_bytes: rng.number(u64::MAX),
         }
     };
     (1..=count).map(|n| turn(before + n)).collect()
 }
 
-pub(super) fn phase(dice: &mut QuestionRng, progress: ProgressView, depth: u32) -> PhaseView {
+pub(super) fn phase(rng: &mut QuestionRng, progress: ProgressView, depth: u32) -> PhaseView {
     PhaseView {
         id: PhaseId::new(["20", "20a", "20a-a", "20a-a-b", "20a-a-b-c"][depth.min(DEPTH) as usize]),
-        title: dice.line(TEXT_BYTES),
-        mode: dice.pick(&MODES).to_owned(),
+        title: rng.line(TEXT_BYTES),
+        mode: rng.pick(&MODES).to_owned(),
         depth,
         budget: BudgetView {
-            turns: counted(dice, TURNS),
-            turns_used: dice.number32(u32::MAX),
-            continuations: dice.number32(TRIES),
-            continuations_used: dice.number32(TRIES),
-            retries: dice.number32(TRIES),
-            retries_used: dice.number32(TRIES),
+            turns: counted(rng, TURNS),
+            turns_used: rng.number32(u32::MAX),
+            continuations: rng.number32(TRIES),
+            continuations_used: rng.number32(TRIES),
+            retries: rng.number32(TRIES),
+            retries_used: rng.number32(TRIES),
         },
         progress,
-        expects_files: dice.coin(),
-        accept: dice
-            .maybe(|dice| dice.pick(&[EvidenceKind::Checked, EvidenceKind::Reported, EvidenceKind::Answer])),
-        check: dice.maybe(|_| "cargo test".to_owned()),
-        check_passed: dice.maybe(QuestionRng::coin),
-        depends_on: dice.number32(TRIES),
-        origin: origin(dice),
-        complex: dice.coin(),
-        iteration: dice.maybe(iteration),
-        tree: dice.maybe(|dice| dice.pick(&["20a", "20.merge", "20a.merge-2"]).to_owned()),
+        expects_files: rng.coin(),
+        accept: rng
+            .maybe(|rng| rng.pick(&[EvidenceKind::Checked, EvidenceKind::Reported, EvidenceKind::Answer])),
+        check: rng.maybe(|_| "cargo test".to_owned()),
+        check_passed: rng.maybe(QuestionRng::coin),
+        depends_on: rng.number32(TRIES),
+        origin: origin(rng),
+        complex: rng.coin(),
+        iteration: rng.maybe(iteration),
+        tree: rng.maybe(|rng| rng.pick(&["20a", "20.merge", "20a.merge-2"]).to_owned()),
     }
 }
 
-fn origin(dice: &mut QuestionRng) -> OriginView {
-    match dice.below(5) {
+fn origin(rng: &mut QuestionRng) -> OriginView {
+    match rng.below(5) {
         0 => OriginView::Workflow,
         1 => OriginView::Split,
         2 => OriginView::Review,
         3 => OriginView::Merge,
-        _ => OriginView::Other(dice.line(40)),
+        _ => OriginView::Other(rng.line(40)),
     }
 }
 
-fn iteration(dice: &mut QuestionRng) -> IterationView {
-    let at_most = 1 + dice.number32(TRIES);
-    IterationView { ordinal: 1 + dice.number32(at_most - 1), at_most }
+fn iteration(rng: &mut QuestionRng) -> IterationView {
+    let at_most = 1 + rng.number32(TRIES);
+    IterationView { ordinal: 1 + rng.number32(at_most - 1), at_most }
 }
 
 /// Of a phase whose objectives are not listed.
-pub(super) fn progress(dice: &mut QuestionRng) -> ProgressView {
+pub(super) fn progress(rng: &mut QuestionRng) -> ProgressView {
     let most = (OBJECTIVES / 3) as u32;
-    let (done, open, failed) = (dice.number32(most), dice.number32(most), dice.number32(most));
-    ProgressView { done, open, failed, done_by_session: dice.number32(done) }
+    let (done, open, failed) = (rng.number32(most), rng.number32(most), rng.number32(most));
+    ProgressView { done, open, failed, done_by_session: rng.number32(done) }
 }
 
-pub(super) fn progress_of(dice: &mut QuestionRng, objectives: &[ObjectiveView]) -> ProgressView {
+pub(super) fn progress_of(rng: &mut QuestionRng, objectives: &[ObjectiveView]) -> ProgressView {
     let count = |wanted: &[ObjectiveStatus]| {
         objectives.iter().filter(|objective| wanted.contains(&objective.status)).count() as u32
     };
@@ -213,41 +213,39 @@ pub(super) fn progress_of(dice: &mut QuestionRng, objectives: &[ObjectiveView]) 
         done,
         open: count(&[ObjectiveStatus::Open, ObjectiveStatus::InProgress]),
         failed: count(&[ObjectiveStatus::Failed]),
-        done_by_session: dice.number32(done),
+        done_by_session: rng.number32(done),
     }
 }
 
 /// At least one: a phase without any is refused before a run.
-pub(super) fn objectives(dice: &mut QuestionRng) -> Vec<ObjectiveView> {
-    let count = dice.count(OBJECTIVES).max(1);
+pub(super) fn objectives(rng: &mut QuestionRng) -> Vec<ObjectiveView> {
+    let count = rng.count(OBJECTIVES).max(1);
     // Some phases are all open, some all done.
-    let statuses = if dice.one_in(4) { &[dice.pick(STATUSES)] } else { STATUSES };
-    (0..count).map(|place| objective(dice, place, statuses)).collect()
+    let statuses = if rng.one_in(4) { &[rng.pick(STATUSES)] } else { STATUSES };
+    (0..count).map(|place| objective(rng, place, statuses)).collect()
 }
 
-fn objective(dice: &mut QuestionRng, place: usize, statuses: &[ObjectiveStatus]) -> ObjectiveView {
+fn objective(rng: &mut QuestionRng, place: usize, statuses: &[ObjectiveStatus]) -> ObjectiveView {
     ObjectiveView {
-        id: id(dice, place),
-        description: dice.text(TEXT_BYTES),
-        status: dice.pick(statuses),
-        attempts: dice.number32(u32::MAX),
-        files: dice.number32(100),
+        id: id(rng, place),
+        description: rng.text(TEXT_BYTES),
+        status: rng.pick(statuses),
+        attempts: rng.number32(u32::MAX),
+        files: rng.number32(100),
         expected_files: Vec::new(),
-        check: dice.maybe(|_| "sh check.sh".to_owned()),
-        check_passed: dice.maybe(QuestionRng::coin),
-        reported: dice.maybe(|dice| {
-            let status = dice.pick(statuses);
+        check: rng.maybe(|_| "sh check.sh".to_owned()),
+        check_passed: rng.maybe(QuestionRng::coin),
+        reported: rng.maybe(|rng| {
+            let status = rng.pick(statuses);
             StatusReportView {
                 status,
-                note: dice.line(NOTE_BYTES),
-                by_session: dice.coin(),
-                changed_since: dice
-                    .maybe(|dice| dice.number32(9))
-                    .filter(|_| status != ObjectiveStatus::Done),
+                note: rng.line(NOTE_BYTES),
+                by_session: rng.coin(),
+                changed_since: rng.maybe(|rng| rng.number32(9)).filter(|_| status != ObjectiveStatus::Done),
             }
         }),
-        done_by: dice.maybe(|dice| {
-            dice.pick(&[
+        done_by: rng.maybe(|rng| {
+            rng.pick(&[
                 EvidenceKind::Checked,
                 EvidenceKind::Reported,
                 EvidenceKind::Files,
@@ -259,34 +257,34 @@ fn objective(dice: &mut QuestionRng, place: usize, statuses: &[ObjectiveStatus])
 
 /// What became of the files of the objectives that a prompt is about.
 pub(super) fn set_file_states(
-    dice: &mut QuestionRng,
+    rng: &mut QuestionRng,
     objectives: &mut [ObjectiveView],
     focus: &[ObjectiveId],
 ) {
     for objective in objectives.iter_mut().filter(|objective| focus.contains(&objective.id)) {
-        objective.expected_files = dice.list(EXPECTED_FILES, expected_file);
+        objective.expected_files = rng.list(EXPECTED_FILES, expected_file);
     }
 }
 
-fn expected_file(dice: &mut QuestionRng) -> ExpectedFileView {
-    let state = dice.pick(&FILE_STATES);
-    ExpectedFileView { path: dice.line(PATH_BYTES), state }
+fn expected_file(rng: &mut QuestionRng) -> ExpectedFileView {
+    let state = rng.pick(&FILE_STATES);
+    ExpectedFileView { path: rng.line(PATH_BYTES), state }
 }
 
 /// The files of every objective of a scope, as a question about splitting has them. Most objectives keep to one folder of a few.
-pub(super) fn name_files(dice: &mut QuestionRng, objectives: &mut [ObjectiveView]) {
-    let root = dice.pick(&["", "src/", "crates/core/"]);
-    let folders = 1 + dice.below(FOLDERS.len());
+pub(super) fn name_files(rng: &mut QuestionRng, objectives: &mut [ObjectiveView]) {
+    let root = rng.pick(&["", "src/", "crates/core/"]);
+    let folders = 1 + rng.below(FOLDERS.len());
     for objective in objectives {
-        let (own, strays) = (dice.below(folders), dice.one_in(8));
-        let files = dice.list(EXPECTED_FILES, |dice| {
-            let folder = if strays { dice.below(folders) } else { own };
-            let path = match dice.below(16) {
-                0 => dice.line(PATH_BYTES),
+        let (own, strays) = (rng.below(folders), rng.one_in(8));
+        let files = rng.list(EXPECTED_FILES, |rng| {
+            let folder = if strays { rng.below(folders) } else { own };
+            let path = match rng.below(16) {
+                0 => rng.line(PATH_BYTES),
                 1 => "README.md".to_owned(),
-                _ => format!("{root}{}/part-{}.rs", FOLDERS[folder], dice.below(100)),
+                _ => format!("{root}{}/part-{}.rs", FOLDERS[folder], rng.below(100)),
             };
-            (dice.try_reserve(path.len()), ExpectedFileView { path, state: dice.pick(&FILE_STATES) })
+            (rng.try_reserve(path.len()), ExpectedFileView { path, state: rng.pick(&FILE_STATES) })
         });
         objective.expected_files =
             files.into_iter().filter_map(|(has_room, file)| has_room.then_some(file)).collect();
@@ -295,9 +293,9 @@ pub(super) fn name_files(dice: &mut QuestionRng, objectives: &mut [ObjectiveView
 }
 
 /// Unique by its place; from one character to forty, as a workflow file allows.
-fn id(dice: &mut QuestionRng, place: usize) -> ObjectiveId {
+fn id(rng: &mut QuestionRng, place: usize) -> ObjectiveId {
     let short = format!("o{place}");
-    ObjectiveId::new(match dice.below(4) {
+    ObjectiveId::new(match rng.below(4) {
         0 => format!("test-parser.{place}"),
         1 => format!("{short}{:_<width$}", "", width = 40 - short.len()),
         _ => short,
@@ -311,24 +309,24 @@ pub(super) fn open_ids(objectives: &[ObjectiveView]) -> Vec<ObjectiveId> {
 }
 
 /// Signals, and the window with their texts one after the other.
-pub(super) fn signals(dice: &mut QuestionRng, prompts: u32) -> (Vec<SignalView>, String) {
+pub(super) fn signals(rng: &mut QuestionRng, prompts: u32) -> (Vec<SignalView>, String) {
     let mut window = String::new();
-    let mut seq = dice.number(1 << 40);
-    let signals = (0..dice.count(SIGNALS)).map(|_| {
-        let channel = dice.pick(CHANNELS);
+    let mut seq = rng.number(1 << 40);
+    let signals = (0..rng.count(SIGNALS)).map(|_| {
+        let channel = rng.pick(CHANNELS);
         let cap = if channel == SignalSource::AgentText { ANSWER_TAIL_BYTES } else { 2048 };
         let start = window.len();
-        window.push_str(&dice.text_of_host(cap.min(SIGNALS_BYTES.saturating_sub(start))));
-        seq += 1 + dice.number(3);
+        window.push_str(&rng.text_of_host(cap.min(SIGNALS_BYTES.saturating_sub(start))));
+        seq += 1 + rng.number(3);
         SignalView {
             seq: Seq(seq),
             channel,
-            age_ms: dice.number(u64::MAX),
-            prompt: dice.number32(prompts),
-            code: Some(dice.pick(&CODES).to_owned()).filter(|code| !code.is_empty()),
-            status: dice.maybe(|dice| dice.pick(&HTTP)),
-            resets_at_ms: dice.maybe(|dice| UnixMs(dice.number(u64::MAX))),
-            retrying: dice.coin(),
+            age_ms: rng.number(u64::MAX),
+            prompt: rng.number32(prompts),
+            code: Some(rng.pick(&CODES).to_owned()).filter(|code| !code.is_empty()),
+            status: rng.maybe(|rng| rng.pick(&HTTP)),
+            resets_at_ms: rng.maybe(|rng| UnixMs(rng.number(u64::MAX))),
+            retrying: rng.coin(),
             text: TextSpan { start: start as u32, end: window.len() as u32 },
         }
     });
@@ -336,22 +334,22 @@ pub(super) fn signals(dice: &mut QuestionRng, prompts: u32) -> (Vec<SignalView>,
     (signals, window)
 }
 
-pub(super) fn git(dice: &mut QuestionRng) -> Option<GitView> {
-    dice.maybe(|dice| GitView {
-        branch: dice.maybe(|dice| dice.line(120)),
-        commits_since: dice.number32(u32::MAX),
-        dirty_files: dice.number32(10_000),
+pub(super) fn git(rng: &mut QuestionRng) -> Option<GitView> {
+    rng.maybe(|rng| GitView {
+        branch: rng.maybe(|rng| rng.line(120)),
+        commits_since: rng.number32(u32::MAX),
+        dirty_files: rng.number32(10_000),
     })
 }
 
 /// A number of which 0 would mean that there is none.
-pub(super) fn counted(dice: &mut QuestionRng, most: u32) -> Option<u32> {
-    Some(dice.number32(most)).filter(|number| *number > 0)
+pub(super) fn counted(rng: &mut QuestionRng, most: u32) -> Option<u32> {
+    Some(rng.number32(most)).filter(|number| *number > 0)
 }
 
 /// Pairs for experiments, of which a policy knows none.
-pub(super) fn attributes(dice: &mut QuestionRng) -> Attributes {
-    dice.list(6, |dice| (format!("x-{}", dice.number(u64::MAX)), dice.line(40)))
+pub(super) fn attributes(rng: &mut QuestionRng) -> Attributes {
+    rng.list(6, |rng| (format!("x-{}", rng.number(u64::MAX)), rng.line(40)))
 }
 
 pub(super) const COMMITS: usize = COMMITS_NAMED;

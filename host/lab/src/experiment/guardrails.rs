@@ -1,4 +1,4 @@
-//! What stops an experiment from taking more units: an arm that does harm for certain, or dice that are not fair. It is the very
+//! What stops an experiment from taking more units: an arm that does harm for certain, or an assignment that is not random. It is the very
 //! comparison that the report shows, looked at before each run begins; that it may be looked at so often is what its sequential
 //! methods are for. Never touches a run that is at work.
 

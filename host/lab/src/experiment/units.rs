@@ -29,7 +29,7 @@ pub struct ExperimentUnits {
 pub enum ExclusionReason {
     /// What became of it cannot be read.
     Unreadable(String),
-    /// The experiment would have given it something else: somebody wrote it by hand, or the dice are loaded.
+    /// The experiment would have given it something else: somebody wrote it by hand, or the assignment is not random.
     NotGiven(String),
     /// It began with another component than its arm has.
     OtherComponent(String),

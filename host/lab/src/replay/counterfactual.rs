@@ -229,18 +229,18 @@ impl CounterfactualFold {
     }
 
     fn over(&mut self, over: ClosedContext) {
-        let ClosedContext { context, phase, fate, then } = over;
+        let ClosedContext { context, phase, outcome, then } = over;
         let mut warned = self.warned.remove(&context).unwrap_or_default();
         // Of a context about which nobody was asked, no more is known than its phase.
         if warned.about.phases.is_empty() {
             warned.about.phases.push(phase.clone());
         }
-        let recorded = WarningOutcome::of(warned.recorded, fate, then);
+        let recorded = WarningOutcome::of(warned.recorded, outcome, then);
         self.found.recorded.count(&recorded);
         let candidate = match &mut self.found.candidate {
             // A context about which nobody was asked anything is as quiet for one as for the other.
             Some(sums) => {
-                let alarm = WarningOutcome::of(warned.candidate, fate, then);
+                let alarm = WarningOutcome::of(warned.candidate, outcome, then);
                 sums.count(&alarm);
                 Some(alarm)
             }
@@ -248,8 +248,15 @@ impl CounterfactualFold {
         };
         let off_course = self.course.has_diverged(&warned.about);
         self.found.off_course_contexts += u64::from(off_course);
-        let context =
-            ContextWarnings { id: context, phase, fate, turns: then.turns, recorded, candidate, off_course };
+        let context = ContextWarnings {
+            id: context,
+            phase,
+            outcome,
+            turns: then.turns,
+            recorded,
+            candidate,
+            off_course,
+        };
         let is_one_left_out = keep_informative(&mut self.found.contexts, context, self.kept, |one| one);
         self.found.contexts_beyond += u64::from(is_one_left_out);
     }

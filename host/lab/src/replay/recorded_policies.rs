@@ -100,7 +100,7 @@ impl ArtifactSource for RecordedArtifacts {
 }
 
 impl<'j> RecordedPolicies<'j> {
-    /// Of the runs of a journal; artifacts are shown where their store is given. The shelf belongs to the engine: whoever is on it
+    /// Of the runs of a journal; artifacts are shown where their store is given. The cache belongs to the engine: whoever is on it
     /// is not loaded again.
     pub fn new(
         engine: Engine,

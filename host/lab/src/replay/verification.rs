@@ -35,10 +35,11 @@ pub fn verify_all(
     runs: &[RecordedRun],
     engine: &Engine,
 ) -> Vec<(RunId, Result<VerificationSummary, LabError>)> {
-    let shelf = PolicyLoadCache::default();
+    let load_cache = PolicyLoadCache::default();
     runs.par_iter()
         .map(|RecordedRun { journal, run, artifacts }| {
-            let witnesses = RecordedPolicies::new(engine.clone(), journal, artifacts.clone(), shelf.clone());
+            let witnesses =
+                RecordedPolicies::new(engine.clone(), journal, artifacts.clone(), load_cache.clone());
             let verified = verify(journal, run, witnesses).map(|verification| VerificationSummary {
                 refold: verification.refold.map(|folded| (folded.inputs, folded.intents)),
                 decisions: verification.decisions,

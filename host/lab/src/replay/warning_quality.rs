@@ -45,9 +45,9 @@ pub enum WarningOutcome {
 
 impl WarningOutcome {
     /// Sets a first warning, where there was one, beside what then happened.
-    pub fn of(warned: Option<SessionMoment>, fate: ContextOutcome, then: SessionMoment) -> Self {
+    pub fn of(warned: Option<SessionMoment>, outcome: ContextOutcome, then: SessionMoment) -> Self {
         let lead = warned.map(|warned| LeadTime::between(warned, then));
-        match (fate, lead) {
+        match (outcome, lead) {
             (ContextOutcome::Exhausted, Some(lead)) => Self::Hit { lead },
             (ContextOutcome::Exhausted, None) => Self::Miss,
             (ContextOutcome::Ended, Some(lead)) => Self::FalseAlarm { lead },
@@ -87,7 +87,7 @@ pub struct ContextWarnings {
     pub phase: PhaseId,
     /// What became of it.
     #[serde(flatten)]
-    pub fate: ContextOutcome,
+    pub outcome: ContextOutcome,
     /// Turns when it did.
     pub turns: u32,
     /// What the run's own policies said.
@@ -276,7 +276,7 @@ mod tests {
             |turns: u32, recorded: WarningOutcome, candidate: Option<WarningOutcome>| ContextWarnings {
                 id: crate::context_outcome::ContextId { session: "s1".into(), context: turns },
                 phase: "build".into(),
-                fate: ContextOutcome::Ended,
+                outcome: ContextOutcome::Ended,
                 turns,
                 recorded,
                 candidate,
@@ -322,12 +322,12 @@ mod tests {
     fn sums_add_up() {
         let (warned, then) = (moment(0, 1, 10), moment(10, 4, 30));
         let mut sums = WarningStats::default();
-        for (warned, fate) in [
+        for (warned, outcome) in [
             (Some(warned), ContextOutcome::Exhausted),
             (None, ContextOutcome::Exhausted),
             (None, ContextOutcome::Ended),
         ] {
-            sums.count(&WarningOutcome::of(warned, fate, then));
+            sums.count(&WarningOutcome::of(warned, outcome, then));
         }
         let mut twice = sums;
         twice.add(&sums);

@@ -24,11 +24,11 @@ pub(super) struct QuotaOutages(Vec<QuotaOutage>);
 impl QuotaOutages {
     pub(super) fn draw(seed: u64, model: &Model, from: UnixMs, to: UnixMs) -> Self {
         let (quota, mut limits, mut at) = (&model.quota, Vec::new(), from);
-        let mut dice = SimRng::of(seed, "quota", "");
+        let mut rng = SimRng::of(seed, "quota", "");
         while quota.per_hour > 0.0 && at < to && limits.len() < LIMITS_MAX {
-            let begins = at + DurationMs(dice.next_event_ms(quota.per_hour) as u64);
-            let until = begins + dice.seconds(quota.minutes * 60.0, quota.spread);
-            limits.push(QuotaOutage { from: begins, until, said: dice.chance(quota.says_when) });
+            let begins = at + DurationMs(rng.next_event_ms(quota.per_hour) as u64);
+            let until = begins + rng.seconds(quota.minutes * 60.0, quota.spread);
+            limits.push(QuotaOutage { from: begins, until, said: rng.chance(quota.says_when) });
             at = until;
         }
         Self(limits)

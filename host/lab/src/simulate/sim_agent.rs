@@ -1,5 +1,5 @@
 //! Simulated agents: what one does turn by turn, and what it says while it does. It knows what a real one would know; how good
-//! its work is, the ground knows. How agents word their troubles is in `agent_messages.rs`.
+//! its work is, the workspace model knows. How agents word their troubles is in `agent_messages.rs`.
 
 mod agent_messages;
 mod agent_types;
@@ -139,11 +139,12 @@ impl SimAgent {
         let focus = self.meant(kind, focus, around);
         for objective in &focus {
             let needed = around.needed(objective);
-            let follows = self.prompts == 1 && around.ground.piece(&self.spec.tree, objective).turns > 0.0;
+            let follows =
+                self.prompts == 1 && around.workspace_model.piece(&self.spec.tree, objective).turns > 0.0;
             if follows {
                 self.warmup_turns = self.warmup_turns.max(model.handoff.turns);
             }
-            around.ground.work(&self.spec.tree, objective, |piece| match piece.finished {
+            around.workspace_model.work(&self.spec.tree, objective, |piece| match piece.finished {
                 Some(_) if is_asked => {}
                 // It was finished once, and is not good enough.
                 Some(_) => piece.turns = piece.turns.min(needed * (1.0 - model.work.mend)),
@@ -170,12 +171,9 @@ impl SimAgent {
         });
         if self.is_silent {
             let session = format!("{}/{}", self.spec.session, self.prompts);
-            let mut dice = SimRng::of(around.seed, "wakes", &session);
-            if !dice.chance(model.trouble.wakes) {
-                return SimAgentStep {
-                    next: Some(self.silence(&mut dice, model)),
-                    ..SimAgentStep::default()
-                };
+            let mut rng = SimRng::of(around.seed, "wakes", &session);
+            if !rng.chance(model.trouble.wakes) {
+                return SimAgentStep { next: Some(self.silence(&mut rng, model)), ..SimAgentStep::default() };
             }
             self.is_silent = false;
         }
@@ -193,7 +191,8 @@ impl SimAgent {
             return focus.to_vec();
         }
         let mut meant = around.found.remove(&self.spec.tree).unwrap_or_default();
-        let is_open = |one: &&ObjectiveId| around.ground.piece(&self.spec.tree, one).finished.is_none();
+        let is_open =
+            |one: &&ObjectiveId| around.workspace_model.piece(&self.spec.tree, one).finished.is_none();
         meant.extend(focus.iter().filter(is_open).cloned());
         meant.sort();
         meant.dedup();
@@ -228,9 +227,9 @@ impl SimAgent {
     pub(super) fn compacts(&mut self, around: &mut SimContext<'_>) -> SimAgentStep {
         self.epoch += 1;
         let name = format!("{}/{}/{}", self.spec.session, self.prompts, self.compactions);
-        let mut dice = SimRng::of(around.seed, "compaction", &name);
+        let mut rng = SimRng::of(around.seed, "compaction", &name);
         let (takes, fails) =
-            (dice.seconds(around.model.compaction.seconds, 0.3), dice.chance(around.model.compaction.fails));
+            (rng.seconds(around.model.compaction.seconds, 0.3), rng.chance(around.model.compaction.fails));
         let mut step = SimAgentStep::default();
         step.push_event(AgentEvent::Compacting);
         if fails {
@@ -265,16 +264,16 @@ impl SimAgent {
             job.focus.get(job.at).or(job.focus.last()).cloned().unwrap_or_else(|| ObjectiveId::new(""));
         let ordinal = around.worked.entry(about.clone()).or_default();
         *ordinal += 1;
-        let mut dice = SimRng::of(around.seed, "turn", &format!("{about}/{ordinal}"));
+        let mut rng = SimRng::of(around.seed, "turn", &format!("{about}/{ordinal}"));
         let model = around.model;
         let trouble = [
-            dice.chance(model.trouble.stalls),
-            dice.chance(model.trouble.crashes),
-            dice.chance(model.trouble.errors),
+            rng.chance(model.trouble.stalls),
+            rng.chance(model.trouble.crashes),
+            rng.chance(model.trouble.errors),
         ];
         match trouble {
             [true, ..] => {
-                step.next = Some(self.silence(&mut dice, model));
+                step.next = Some(self.silence(&mut rng, model));
                 return step;
             }
             [_, true, _] => {
@@ -292,14 +291,14 @@ impl SimAgent {
             }
             _ => {}
         }
-        let writes = dice.amount(model.context.turn_tokens, model.context.turn_spread);
+        let writes = rng.amount(model.context.turn_tokens, model.context.turn_spread);
         if self.profile.full_window_behavior == FullWindowBehavior::AutoCompact
             && self.used >= model.exhaustion.compacts_at * self.window
         {
-            let takes = dice.seconds(model.compaction.seconds, 0.3);
+            let takes = rng.seconds(model.compaction.seconds, 0.3);
             step.push_event(AgentEvent::Compacting);
             self.shorten(CompactionTrigger::Auto, takes, model, &mut step);
-            around.ground.work(&self.spec.tree, &about, |piece| {
+            around.workspace_model.work(&self.spec.tree, &about, |piece| {
                 if piece.finished.is_none() {
                     piece.turns *= 1.0 - model.compaction.loss;
                 }
@@ -311,9 +310,9 @@ impl SimAgent {
             }
         }
         if self.used + writes as f64 > model.exhaustion.full_at * self.window {
-            return self.is_full(step, &about, around, &mut dice);
+            return self.is_full(step, &about, around, &mut rng);
         }
-        self.work_turn(step, &about, writes, around, &mut dice)
+        self.work_turn(step, &about, writes, around, &mut rng)
     }
 
     /// A turn that takes place.
@@ -323,16 +322,16 @@ impl SimAgent {
         about: &ObjectiveId,
         writes: u64,
         around: &mut SimContext<'_>,
-        dice: &mut SimRng,
+        rng: &mut SimRng,
     ) -> SimAgentStep {
         let model = around.model;
         self.turns += 1;
-        let tools = dice.count(model.context.tools_per_turn).min(TOOLS_MAX);
+        let tools = rng.count(model.context.tools_per_turn).min(TOOLS_MAX);
         let mut results = Vec::new();
         for _ in 0..tools {
             let (tokens, again) = (
-                dice.amount(model.context.tool_tokens, model.context.tool_spread),
-                dice.chance(model.context.rereads),
+                rng.amount(model.context.tool_tokens, model.context.tool_spread),
+                rng.chance(model.context.rereads),
             );
             self.calls += 1;
             if !again || self.files_read == 0 {
@@ -385,7 +384,7 @@ impl SimAgent {
             self.progress(about, &mut step, around);
         }
         if self.job.is_some() {
-            step.next = Some(dice.seconds(model.work.turn_seconds, model.work.seconds_spread));
+            step.next = Some(rng.seconds(model.work.turn_seconds, model.work.seconds_spread));
         }
         step
     }
@@ -396,7 +395,7 @@ impl SimAgent {
         mut step: SimAgentStep,
         about: &ObjectiveId,
         around: &mut SimContext<'_>,
-        dice: &mut SimRng,
+        rng: &mut SimRng,
     ) -> SimAgentStep {
         match self.profile.full_window_behavior {
             FullWindowBehavior::Error | FullWindowBehavior::AutoCompact => {
@@ -416,13 +415,13 @@ impl SimAgent {
             FullWindowBehavior::DropOldest => {
                 self.used = (self.window * TRUNCATED_SHARE).max(self.start);
                 self.compactions += 1;
-                around.ground.work(&self.spec.tree, about, |piece| {
+                around.workspace_model.work(&self.spec.tree, about, |piece| {
                     if piece.finished.is_none() {
                         piece.turns *= 1.0 - around.model.handoff.loss;
                     }
                 });
                 step.next =
-                    Some(dice.seconds(around.model.work.turn_seconds, around.model.work.seconds_spread));
+                    Some(rng.seconds(around.model.work.turn_seconds, around.model.work.seconds_spread));
                 step
             }
         }
@@ -435,9 +434,9 @@ impl SimAgent {
         step
     }
 
-    fn silence(&mut self, dice: &mut SimRng, model: &Model) -> DurationMs {
+    fn silence(&mut self, rng: &mut SimRng, model: &Model) -> DurationMs {
         self.is_silent = true;
-        dice.seconds(model.trouble.stall_minutes * 60.0, 1.0)
+        rng.seconds(model.trouble.stall_minutes * 60.0, 1.0)
     }
 
     fn shorten(

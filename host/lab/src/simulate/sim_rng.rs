@@ -101,19 +101,19 @@ mod tests {
 
     #[test]
     fn distributions_have_the_moments_that_they_say() {
-        let mut dice = SimRng::of(7, "moments", "");
+        let mut rng = SimRng::of(7, "moments", "");
         let n = 20_000;
-        let logs: Vec<f64> = (0..n).map(|_| dice.lognormal(100.0, 0.5).ln()).collect();
+        let logs: Vec<f64> = (0..n).map(|_| rng.lognormal(100.0, 0.5).ln()).collect();
         let mean = logs.iter().sum::<f64>() / f64::from(n);
         let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / f64::from(n);
         // Five standard errors: 5·0.5/√20000 and 5·0.25·√(2/20000).
         assert!((mean - 100.0_f64.ln()).abs() < 0.018, "{mean}");
         assert!((variance - 0.25).abs() < 0.0125, "{variance}");
-        let counted: u32 = (0..n).map(|_| dice.count(2.25)).sum();
+        let counted: u32 = (0..n).map(|_| rng.count(2.25)).sum();
         assert!((f64::from(counted as i32) / f64::from(n) - 2.25).abs() < 0.016, "{counted}");
-        let third = (0..n).filter(|_| dice.by_weight(&[1.0, 0.0, 2.0]) == 2).count();
+        let third = (0..n).filter(|_| rng.by_weight(&[1.0, 0.0, 2.0]) == 2).count();
         assert!((third as f64 / f64::from(n) - 2.0 / 3.0).abs() < 0.017, "{third}");
-        let hours = (0..n).map(|_| dice.next_event_ms(4.0)).sum::<f64>() / f64::from(n) / 3_600_000.0;
+        let hours = (0..n).map(|_| rng.next_event_ms(4.0)).sum::<f64>() / f64::from(n) / 3_600_000.0;
         assert!((hours - 0.25).abs() < 0.009, "{hours}");
     }
 }

@@ -1,4 +1,4 @@
-//! The ground that simulated agents stand on: trees, what lies in them and how good it is, and what came together. Asked twice
+//! Where simulated agents work: trees, what lies in them and how good it is, and what came together. Asked twice
 //! for the same it answers the same, as the host's effects do. What agents believe of it is theirs.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -151,7 +151,7 @@ impl WorkspaceModel {
     }
 
     /// Performs what is done with trees. An error says what could not be done.
-    pub(super) fn perform(&mut self, action: &Action, dice: &mut SimRng, model: &Model) -> ActionOutcome {
+    pub(super) fn perform(&mut self, action: &Action, rng: &mut SimRng, model: &Model) -> ActionOutcome {
         let done = match action {
             Action::Checkpoint { tree, joining, .. } => self.checkpoint(tree, joining),
             Action::Branch { tree, base, .. } => self.branch(tree, base),
@@ -160,14 +160,14 @@ impl WorkspaceModel {
                 let (changed, gone, added) = Default::default();
                 Ok(ActionOutcome::Restored { changed, gone, added })
             }
-            Action::Merge { tree, into, .. } => self.merge(tree, into, dice, model),
+            Action::Merge { tree, into, .. } => self.merge(tree, into, rng, model),
             Action::Unmerge { tree, .. } => {
                 if let Some(place) = self.trees.get_mut(tree) {
                     place.open = None;
                 }
                 Ok(ActionOutcome::Unmerged)
             }
-            Action::Land { tree, into, merged, .. } => self.land(tree, into, merged, dice, model),
+            Action::Land { tree, into, merged, .. } => self.land(tree, into, merged, rng, model),
             other => Err(format!("{} has nothing to do with trees", other.name())),
         };
         done.unwrap_or_else(|error| ActionOutcome::Failed { error })
@@ -224,7 +224,7 @@ impl WorkspaceModel {
         &mut self,
         tree: &WorktreeName,
         into: &WorktreeName,
-        dice: &mut SimRng,
+        rng: &mut SimRng,
         model: &Model,
     ) -> Result<ActionOutcome, String> {
         let pieces = self.place(tree)?.pieces.clone();
@@ -233,7 +233,7 @@ impl WorkspaceModel {
             match &place.open {
                 Some((open, false)) if open == tree => return Ok(conflicted()),
                 Some((open, true)) if open == tree => {}
-                _ if dice.chance(model.merge.conflicts) => {
+                _ if rng.chance(model.merge.conflicts) => {
                     place.open = Some((tree.clone(), false));
                     return Ok(conflicted());
                 }
@@ -251,7 +251,7 @@ impl WorkspaceModel {
         tree: &WorktreeName,
         into: &WorktreeName,
         merged: &[WorktreeName],
-        dice: &mut SimRng,
+        rng: &mut SimRng,
         model: &Model,
     ) -> Result<ActionOutcome, String> {
         let commit = "2".repeat(40);
@@ -263,9 +263,9 @@ impl WorkspaceModel {
         match place.open {
             Some((_, false)) => return Ok(conflicted()),
             Some((_, true)) => place.open = None,
-            None if place.moves < MOVES_MAX && dice.chance(model.merge.moves) => {
+            None if place.moves < MOVES_MAX && rng.chance(model.merge.moves) => {
                 place.moves += 1;
-                let fits = !dice.chance(model.merge.conflicts);
+                let fits = !rng.chance(model.merge.conflicts);
                 place.open = (!fits).then(|| (into.clone(), false));
                 let ours = std::mem::replace(&mut place.pieces, target);
                 take_newer(&mut place.pieces, &ours);

@@ -61,7 +61,7 @@ pub(super) struct SimWorld<'a> {
     inputs: u64,
     queue: BTreeMap<(UnixMs, u64), SimEvent>,
     order: u64,
-    ground: WorkspaceModel,
+    workspace_model: WorkspaceModel,
     limits: QuotaOutages,
     profile: AgentProfile,
     agents: BTreeMap<SessionId, SimAgent>,
@@ -103,7 +103,7 @@ impl<'a> SimWorld<'a> {
             inputs: 0,
             queue: BTreeMap::new(),
             order: 0,
-            ground: WorkspaceModel::new(workflow, model.merge.git >= 0.5),
+            workspace_model: WorkspaceModel::new(workflow, model.merge.git >= 0.5),
             limits: QuotaOutages::draw(seed, model, START_TIME, ends),
             profile: AgentProfile::of(seed, model),
             agents: BTreeMap::new(),
@@ -157,7 +157,7 @@ impl<'a> SimWorld<'a> {
             }
         };
         let workspace = WorktreeName::workspace();
-        let right = self.ground.right(&workspace, self.asked.iter());
+        let right = self.workspace_model.right(&workspace, self.asked.iter());
         let nothing = || SimulateError::Broken {
             arm: self.arm.to_owned(),
             seed: self.seed,
@@ -290,7 +290,7 @@ impl<'a> SimWorld<'a> {
         let mut around = SimContext {
             seed: self.seed,
             model: self.model,
-            ground: &mut self.ground,
+            workspace_model: &mut self.workspace_model,
             limits: &self.limits,
             now: self.now,
             worked: &mut self.worked,
@@ -320,7 +320,7 @@ impl<'a> SimWorld<'a> {
             .iter()
             .find(|choice| matches!(choice, PauseAnswer::Retry | PauseAnswer::Raise))
             .copied();
-        let tries = self.dice("person", "choice").chance(self.model.person.retries);
+        let tries = self.rng("person", "choice").chance(self.model.person.retries);
         let choice = match again {
             Some(again) if tries && self.patience >= 1.0 => {
                 self.patience -= 1.0;
@@ -333,7 +333,7 @@ impl<'a> SimWorld<'a> {
     }
 
     /// The stream of chance of the next time that something happens.
-    fn dice(&mut self, concern: &str, about: &str) -> SimRng {
+    fn rng(&mut self, concern: &str, about: &str) -> SimRng {
         let times = self.times.entry(format!("{concern} {about}")).or_default();
         *times += 1;
         SimRng::of(self.seed, concern, &format!("{about}/{times}"))

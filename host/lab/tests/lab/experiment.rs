@@ -1,5 +1,5 @@
 //! Live experiments over real journals (M5): what was assigned is joined to what became of it; a known effect is found, where there is
-//! none it is found no more often than stated, and dice that are not fair raise an alarm.
+//! none it is found no more often than stated, and an assignment that is not random raises an alarm.
 
 use crate::enrolled::{OBJECTIVES, PlannedRunOutcome, TestStateRoot, definition, pins};
 use baton_core::UnixMs;
@@ -25,13 +25,13 @@ const UNITS: usize = 160;
 /// How often anybody looks while they come in.
 const LOOKS: usize = 4;
 
-fn chance(dice: &mut ChaCha8Rng) -> f64 {
-    (dice.random::<u64>() >> 11) as f64 / (1_u64 << 53) as f64
+fn chance(rng: &mut ChaCha8Rng) -> f64 {
+    (rng.random::<u64>() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// Objectives that are done where each is done by this chance.
-fn completed(dice: &mut ChaCha8Rng, by: f64) -> u32 {
-    (0..OBJECTIVES).map(|_| u32::from(chance(dice) < by)).sum()
+fn completed(rng: &mut ChaCha8Rng, by: f64) -> u32 {
+    (0..OBJECTIVES).map(|_| u32::from(chance(rng) < by)).sum()
 }
 
 fn two(name: &str) -> ExperimentDefinition {
@@ -48,13 +48,13 @@ fn collected(place: &TestStateRoot, definition: &ExperimentDefinition) -> Collec
 fn an_arm_that_is_better_by_a_known_amount_is_found_from_its_journals() {
     let folder = tempfile::tempdir().unwrap();
     let (mut place, definition) = (TestStateRoot::new(folder.path()), two("better"));
-    let mut dice = ChaCha8Rng::seed_from_u64(7);
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
     for n in 0..200 {
         place.run(&definition, &format!("unit-{n}"), |arm| {
             // Eager finishes nine objectives of ten, control six.
             let by = if arm == "eager" { 0.9 } else { 0.6 };
-            let tokens = 1_000 + (chance(&mut dice) * 400.0) as u64;
-            PlannedRunOutcome { completed: completed(&mut dice, by), tokens, ..PlannedRunOutcome::default() }
+            let tokens = 1_000 + (chance(&mut rng) * 400.0) as u64;
+            PlannedRunOutcome { completed: completed(&mut rng, by), tokens, ..PlannedRunOutcome::default() }
         });
     }
     let collected = collected(&place, &definition);
@@ -171,14 +171,14 @@ fn an_arm_whose_component_fails_stops_enrolment() {
 
 // M5
 #[test]
-fn dice_that_drop_units_of_one_arm_raise_an_alarm() {
+fn an_assignment_that_drops_units_of_one_arm_raises_an_alarm() {
     let folder = tempfile::tempdir().unwrap();
     let (mut place, definition) = (TestStateRoot::new(folder.path()), two("loaded"));
-    let mut dice = ChaCha8Rng::seed_from_u64(11);
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
     for n in 0..260 {
         let unit = format!("unit-{n}");
         let arm = assign(&definition, &definition.versions[0], &unit).unwrap().arm.name.to_string();
-        if arm == "eager" && chance(&mut dice) < 0.6 {
+        if arm == "eager" && chance(&mut rng) < 0.6 {
             continue;
         }
         place.run(&definition, &unit, |_| PlannedRunOutcome::default());
@@ -206,18 +206,18 @@ fn asked(definition: &ExperimentDefinition, arm: &ExperimentArm) -> PolicyCounts
 
 /// Records as they would be read, with outcomes that are drawn.
 fn drawn(definition: &ExperimentDefinition, like: &RunMetrics, seed: u64, better: f64) -> Vec<ExperimentRun> {
-    let mut dice = ChaCha8Rng::seed_from_u64(seed);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let version = &definition.versions[0];
     (0..UNITS)
         .map(|n| {
             let given = assign(definition, version, &format!("seed-{seed}-unit-{n}")).unwrap();
             let by = 0.6 + if given.arm.name.as_str() == "eager" { better } else { 0.0 };
-            let completed = completed(&mut dice, by);
+            let completed = completed(&mut rng, by);
             let measures = RunMetrics {
                 run: format!("r{n}").as_str().into(),
                 completed,
                 standing: if completed == OBJECTIVES { RunResult::Done } else { RunResult::Unfinished },
-                tokens: (3_000.0 * (chance(&mut dice) - 0.5).exp()) as u64,
+                tokens: (3_000.0 * (chance(&mut rng) - 0.5).exp()) as u64,
                 assignments: vec![given.assignment.clone()],
                 policies: vec![asked(definition, given.arm)],
                 started_at: UnixMs(n as u64),

@@ -229,7 +229,8 @@ fn warnings_are_held_to_what_agents_and_providers_said() {
     let sums = always.candidate.unwrap();
     assert_eq!((sums.hits, sums.misses), (2, 0), "{:?}", always.contexts);
     assert_eq!(always.recorded.misses + always.recorded.hits, 2);
-    let ends = |fate: ContextOutcome| always.contexts.iter().filter(|(_, one)| one.fate == fate).count();
+    let ends =
+        |outcome: ContextOutcome| always.contexts.iter().filter(|(_, one)| one.outcome == outcome).count();
     assert_eq!(ends(ContextOutcome::Exhausted), 2);
     // Whoever does not warn misses the same, and raises no false alarm.
     let never = replay_with(&runs, &asked, &warner(|_| false)).unwrap();

@@ -56,7 +56,7 @@ pub(crate) struct FakeRegistry {
 }
 
 struct FakeRegistryState {
-    shelf: FakeContents,
+    contents: FakeContents,
     seen: Mutex<Vec<RecordedRequest>>,
     twist: Mutex<Option<ResponseOverride>>,
     over: AtomicBool,
@@ -84,7 +84,7 @@ impl FakeRegistry {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(FakeRegistryState {
-            shelf: Mutex::default(),
+            contents: Mutex::default(),
             seen: Mutex::default(),
             twist: Mutex::default(),
             over: AtomicBool::new(false),
@@ -123,7 +123,7 @@ impl FakeRegistry {
 
     /// Puts something there.
     pub(crate) fn put(&self, path: &str, media_type: &str, bytes: &[u8]) {
-        self.shared.shelf.lock().unwrap().insert(path.to_owned(), (media_type.to_owned(), bytes.to_vec()));
+        self.shared.contents.lock().unwrap().insert(path.to_owned(), (media_type.to_owned(), bytes.to_vec()));
     }
 }
 
@@ -159,15 +159,15 @@ fn serve(stream: TcpStream, shared: &FakeRegistryState) -> std::io::Result<()> {
     let seen = RecordedRequest { method, path, authorization, body };
     shared.seen.lock().unwrap().push(seen.clone());
     let twisted = shared.twist.lock().unwrap().as_ref().and_then(|twist| twist(&seen));
-    let reply = twisted.unwrap_or_else(|| registry(&seen, &shared.shelf));
+    let reply = twisted.unwrap_or_else(|| registry(&seen, &shared.contents));
     write(stream, &seen, &reply)
 }
 
 /// What a registry answers.
-fn registry(seen: &RecordedRequest, shelf: &FakeContents) -> FakeResponse {
-    let mut shelf = shelf.lock().unwrap();
+fn registry(seen: &RecordedRequest, contents: &FakeContents) -> FakeResponse {
+    let mut contents = contents.lock().unwrap();
     match seen.method.as_str() {
-        "GET" | "HEAD" => match shelf.get(&seen.path) {
+        "GET" | "HEAD" => match contents.get(&seen.path) {
             Some((media_type, bytes)) => {
                 FakeResponse::of(200, bytes.clone()).with("content-type", media_type)
             }
@@ -181,12 +181,12 @@ fn registry(seen: &RecordedRequest, shelf: &FakeContents) -> FakeResponse {
                     return FakeResponse::of(400, "DIGEST_INVALID");
                 }
                 let blob = ("application/octet-stream".to_owned(), seen.body.clone());
-                shelf.insert(format!("{folder}/{digest}"), blob);
+                contents.insert(format!("{folder}/{digest}"), blob);
             } else {
                 let (folder, _) = seen.path.rsplit_once('/').unwrap();
                 let manifest = (MANIFEST_TYPE.to_owned(), seen.body.clone());
-                shelf.insert(format!("{folder}/{digest}"), manifest.clone());
-                shelf.insert(seen.path.clone(), manifest);
+                contents.insert(format!("{folder}/{digest}"), manifest.clone());
+                contents.insert(seen.path.clone(), manifest);
             }
             FakeResponse::of(201, "").with("docker-content-digest", digest.as_str())
         }

@@ -87,43 +87,43 @@ fn is_component(path: &str) -> bool {
 // M6
 #[test]
 fn a_policy_is_pulled_by_tag_and_by_digest_and_then_without_a_network() {
-    let scene = RegistryFixture::new();
-    let depot = scene.depot(TrustRules::default());
-    let by_tag = depot.get(&scene.reference, None).unwrap();
+    let fixture = RegistryFixture::new();
+    let depot = fixture.depot(TrustRules::default());
+    let by_tag = depot.get(&fixture.reference, None).unwrap();
     assert_eq!((by_tag.name.as_str(), by_tag.bytes.as_slice()), ("strict", COMPONENT));
-    assert_eq!(by_tag.pin, OciPin { manifest: scene.manifest.clone(), component: Digest::of(COMPONENT) });
+    assert_eq!(by_tag.pin, OciPin { manifest: fixture.manifest.clone(), component: Digest::of(COMPONENT) });
     assert!(by_tag.fetched);
-    scene.fake.seen();
+    fixture.fake.seen();
 
-    let exact = scene.reference.at(&scene.manifest);
+    let exact = fixture.reference.at(&fixture.manifest);
     let again = depot.get(&exact, None).unwrap();
-    let pinned = depot.get(&scene.reference, Some(&by_tag.pin)).unwrap();
+    let pinned = depot.get(&fixture.reference, Some(&by_tag.pin)).unwrap();
     assert_eq!((again.fetched, pinned.fetched), (false, false));
     assert_eq!((&again.bytes, &pinned.bytes), (&by_tag.bytes, &by_tag.bytes));
-    assert!(scene.fake.seen().is_empty(), "nobody was asked");
+    assert!(fixture.fake.seen().is_empty(), "nobody was asked");
 
-    let RegistryFixture { fake, .. } = scene;
+    let RegistryFixture { fake, .. } = fixture;
     drop(fake);
     assert!(depot.get(&exact, None).is_ok());
-    let unpinned = depot.get(&scene.reference, None).unwrap_err();
+    let unpinned = depot.get(&fixture.reference, None).unwrap_err();
     assert!(matches!(unpinned, RegistryError::Unreachable { .. }), "{unpinned}");
 }
 
 // M6
 #[test]
 fn the_same_component_is_the_same_push() {
-    let scene = RegistryFixture::new();
-    let other: OciReference = format!("oci://{}/acme/strict:2", scene.fake.host).parse().unwrap();
+    let fixture = RegistryFixture::new();
+    let other: OciReference = format!("oci://{}/acme/strict:2", fixture.fake.host).parse().unwrap();
     let again = RegistryClient::new(options()).push(&other, &artifact());
-    assert_eq!(again.unwrap(), scene.manifest);
-    let uploads = scene.fake.seen().into_iter().filter(|seen| seen.method == "POST").count();
+    assert_eq!(again.unwrap(), fixture.manifest);
+    let uploads = fixture.fake.seen().into_iter().filter(|seen| seen.method == "POST").count();
     assert_eq!(uploads, 0, "the blobs are there already");
 }
 
 // M6
 #[test]
 fn what_other_tools_push_is_pulled() {
-    let scene = RegistryFixture::new();
+    let fixture = RegistryFixture::new();
     let folder = "/v2/acme/strict";
     // The fields that tools for WebAssembly write, with those that Baton has no use for.
     let config = format!(
@@ -141,12 +141,14 @@ fn what_other_tools_push_is_pulled() {
         COMPONENT.len()
     );
     let blob = format!("{folder}/blobs/{}", Digest::of(&config));
-    scene.fake.put(&blob, "application/octet-stream", config.as_bytes());
-    scene.fake.put(&format!("{folder}/manifests/1"), MANIFEST_TYPE, manifest.as_bytes());
-    let delivered = scene.depot(TrustRules::default()).get(&scene.reference, None).unwrap();
+    fixture.fake.put(&blob, "application/octet-stream", config.as_bytes());
+    fixture.fake.put(&format!("{folder}/manifests/1"), MANIFEST_TYPE, manifest.as_bytes());
+    let delivered = fixture.depot(TrustRules::default()).get(&fixture.reference, None).unwrap();
     assert_eq!((delivered.bytes.as_slice(), &delivered.pin.manifest), (COMPONENT, &Digest::of(&manifest)));
     // And is kept byte by byte, so that its digest stays the one that others know.
-    assert!(!scene.depot(TrustRules::default()).get(&scene.reference, Some(&delivered.pin)).unwrap().fetched);
+    assert!(
+        !fixture.depot(TrustRules::default()).get(&fixture.reference, Some(&delivered.pin)).unwrap().fetched
+    );
 }
 
 // M6
@@ -158,35 +160,35 @@ fn what_was_changed_is_refused() {
     };
     // A layer of the same length, and of another one.
     for changed in [COMPONENT.iter().rev().copied().collect::<Vec<_>>(), b"short".to_vec(), vec![0; 10_000]] {
-        let scene = RegistryFixture::new();
-        scene
+        let fixture = RegistryFixture::new();
+        fixture
             .fake
             .twist(move |seen| is_component(&seen.path).then(|| FakeResponse::of(200, changed.clone())));
-        assert_eq!(what(&scene.fails(TrustRules::default())), "the component");
+        assert_eq!(what(&fixture.fails(TrustRules::default())), "the component");
     }
-    let scene = RegistryFixture::new();
+    let fixture = RegistryFixture::new();
     let config = Digest::of(artifact().config());
-    scene.fake.twist(move |seen| seen.path.ends_with(config.as_str()).then(|| FakeResponse::of(200, "{}")));
-    assert_eq!(what(&scene.fails(TrustRules::default())), "the config");
+    fixture.fake.twist(move |seen| seen.path.ends_with(config.as_str()).then(|| FakeResponse::of(200, "{}")));
+    assert_eq!(what(&fixture.fails(TrustRules::default())), "the config");
 
     // A manifest that is not the one that was asked for, though it is a good one of its own.
-    let mut scene = RegistryFixture::new();
+    let mut fixture = RegistryFixture::new();
     let other = PolicyArtifact::new(b"\0asm: another".to_vec(), &[], &[]);
-    scene.reference = scene.reference.at(&scene.manifest);
-    scene.fake.twist(move |seen| {
+    fixture.reference = fixture.reference.at(&fixture.manifest);
+    fixture.fake.twist(move |seen| {
         let reply = || FakeResponse::of(200, other.manifest()).with("content-type", MANIFEST_TYPE);
         seen.path.contains("/manifests/sha256:").then(reply)
     });
-    assert_eq!(what(&scene.fails(TrustRules::default())), "the manifest");
+    assert_eq!(what(&fixture.fails(TrustRules::default())), "the manifest");
 
     // A registry that says itself that it is another.
-    let scene = RegistryFixture::new();
-    scene.fake.twist(|seen| {
+    let fixture = RegistryFixture::new();
+    fixture.fake.twist(|seen| {
         let reply = FakeResponse::of(200, artifact().manifest()).with("content-type", MANIFEST_TYPE);
         let reply = reply.with("docker-content-digest", Digest::of("another").as_str());
         seen.path.ends_with("manifests/1").then_some(reply)
     });
-    assert_eq!(what(&scene.fails(TrustRules::default())), "the manifest");
+    assert_eq!(what(&fixture.fails(TrustRules::default())), "the manifest");
 }
 
 // M6
@@ -194,8 +196,8 @@ fn what_was_changed_is_refused() {
 fn a_registry_that_dies_or_is_silent_leaves_nothing_half() {
     for then in [ResponseEnding::CutInHalf, ResponseEnding::Silence] {
         for of_component in [true, false] {
-            let scene = RegistryFixture::new();
-            scene.fake.twist(move |seen| {
+            let fixture = RegistryFixture::new();
+            fixture.fake.twist(move |seen| {
                 let (hit, body) = match of_component {
                     true => (is_component(&seen.path), COMPONENT.to_vec()),
                     false => (seen.path.ends_with("manifests/1"), artifact().manifest().to_vec()),
@@ -203,12 +205,12 @@ fn a_registry_that_dies_or_is_silent_leaves_nothing_half() {
                 hit.then(|| FakeResponse::of(200, body).with("content-type", MANIFEST_TYPE).then(then))
             });
             if then == ResponseEnding::CutInHalf {
-                let error = scene.fails(TrustRules::default());
+                let error = fixture.fails(TrustRules::default());
                 assert!(matches!(error, RegistryError::BrokeOff { .. }), "{error}");
                 continue;
             }
             let patience = Timeouts { silence: Duration::from_millis(200), ..Timeouts::default() };
-            let error = scene.fails_with(ClientOptions { patience, ..options() }, TrustRules::default());
+            let error = fixture.fails_with(ClientOptions { patience, ..options() }, TrustRules::default());
             assert!(matches!(error, RegistryError::TimedOut { .. }), "{error}");
         }
     }
@@ -216,19 +218,19 @@ fn a_registry_that_dies_or_is_silent_leaves_nothing_half() {
 
 #[test]
 fn what_never_ends_is_not_read_to_the_end() {
-    let scene = RegistryFixture::new();
-    scene.fake.twist(|seen| {
+    let fixture = RegistryFixture::new();
+    fixture.fake.twist(|seen| {
         is_component(&seen.path).then(|| FakeResponse::of(200, "").then(ResponseEnding::Endless))
     });
-    let error = scene.fails(TrustRules::default());
+    let error = fixture.fails(TrustRules::default());
     assert!(matches!(error, RegistryError::TooLarge { what: "the component", .. }), "{error}");
-    let scene = RegistryFixture::new();
-    scene.fake.twist(|seen| {
+    let fixture = RegistryFixture::new();
+    fixture.fake.twist(|seen| {
         let reply =
             || FakeResponse::of(200, "").with("content-type", MANIFEST_TYPE).then(ResponseEnding::Endless);
         seen.path.ends_with("manifests/1").then(reply)
     });
-    let error = scene.fails(TrustRules::default());
+    let error = fixture.fails(TrustRules::default());
     assert!(matches!(error, RegistryError::TooLarge { what: "the manifest", .. }), "{error}");
 }
 
@@ -245,19 +247,19 @@ fn what_is_no_policy_and_what_is_not_there_are_told_apart() {
         (MANIFEST_TYPE, absent, "is not in the registry"),
         (MANIFEST_TYPE, "{\u{1b}[2J".to_owned(), "is not a policy artifact"),
     ] {
-        let scene = RegistryFixture::new();
-        scene.fake.twist(move |seen| {
+        let fixture = RegistryFixture::new();
+        fixture.fake.twist(move |seen| {
             let reply = || FakeResponse::of(200, body.clone()).with("content-type", media_type);
             seen.path.ends_with("manifests/1").then(reply)
         });
-        let error = scene.fails(TrustRules::default());
+        let error = fixture.fails(TrustRules::default());
         assert!(error.is_refusal() && error.to_string().contains(hint), "{hint}: {error}");
         assert!(!error.to_string().contains('\u{1b}'));
     }
     for (status, hint) in [(404, "the tag was removed"), (500, "answers 500"), (401, "docker login")] {
-        let scene = RegistryFixture::new();
-        scene.fake.twist(move |_| Some(FakeResponse::of(status, "").with("www-authenticate", "Basic")));
-        let error = scene.fails(TrustRules::default()).to_string();
+        let fixture = RegistryFixture::new();
+        fixture.fake.twist(move |_| Some(FakeResponse::of(status, "").with("www-authenticate", "Basic")));
+        let error = fixture.fails(TrustRules::default()).to_string();
         assert!(error.contains(hint), "{error}");
     }
 }
@@ -269,31 +271,31 @@ fn only_what_a_trusted_key_has_signed_is_kept() {
     let trust = || TrustRules::only(TrustedKey { name: "acme.pub".into(), key: ours.public() });
     let registry = RegistryClient::new(options());
 
-    let scene = RegistryFixture::new();
-    let error = scene.fails(trust());
+    let fixture = RegistryFixture::new();
+    let error = fixture.fails(trust());
     assert!(matches!(error, RegistryError::Trust(TrustError::Unsigned { .. })), "{error}");
 
-    let scene = RegistryFixture::new();
-    registry.sign(&scene.reference, &theirs).unwrap();
-    let error = scene.fails(trust());
+    let fixture = RegistryFixture::new();
+    registry.sign(&fixture.reference, &theirs).unwrap();
+    let error = fixture.fails(trust());
     assert!(matches!(error, RegistryError::Trust(TrustError::WrongKey { .. })), "{error}");
 
     // The second signature stands beside the first, and signing again adds none.
     for _ in 0..2 {
-        assert_eq!(registry.sign(&scene.reference, &ours).unwrap().0, scene.manifest);
+        assert_eq!(registry.sign(&fixture.reference, &ours).unwrap().0, fixture.manifest);
     }
-    assert_eq!(registry.signatures(&scene.reference, &scene.manifest).unwrap().len(), 2);
-    let delivered = scene.depot(trust()).get(&scene.reference, None).unwrap();
+    assert_eq!(registry.signatures(&fixture.reference, &fixture.manifest).unwrap().len(), 2);
+    let delivered = fixture.depot(trust()).get(&fixture.reference, None).unwrap();
     assert!(matches!(delivered.verdict, TrustResult::Signed { by, .. } if by == "acme.pub"));
 
     // A signature of another policy, put beside this one.
-    let scene = RegistryFixture::new();
-    let other: OciReference = format!("oci://{}/acme/other:1", scene.fake.host).parse().unwrap();
+    let fixture = RegistryFixture::new();
+    let other: OciReference = format!("oci://{}/acme/other:1", fixture.fake.host).parse().unwrap();
     let second = PolicyArtifact::new(b"\0asm: another".to_vec(), &[], &[]);
     registry.push(&other, &second).unwrap();
     registry.sign(&other, &ours).unwrap();
-    let (from, to) = (second.digest(), scene.manifest.clone());
-    scene.fake.twist(move |seen| {
+    let (from, to) = (second.digest(), fixture.manifest.clone());
+    fixture.fake.twist(move |seen| {
         let path = seen.path.strip_prefix("/v2/acme/strict/manifests/sha256-")?;
         assert_eq!(path, format!("{}.sig", to.hex()));
         Some(
@@ -304,8 +306,8 @@ fn only_what_a_trusted_key_has_signed_is_kept() {
     // The blob of the signature lies beside the other policy, so that this registry gives it out here too.
     let signed = registry.signatures(&other, &second.digest()).unwrap().remove(0);
     let blob = format!("/v2/acme/strict/blobs/{}", Digest::of(&signed.payload));
-    scene.fake.put(&blob, "application/octet-stream", signed.payload.as_bytes());
-    let error = scene.fails(trust());
+    fixture.fake.put(&blob, "application/octet-stream", signed.payload.as_bytes());
+    let error = fixture.fails(trust());
     assert!(matches!(error, RegistryError::Trust(TrustError::OtherManifest { .. })), "{error}");
 }
 
@@ -313,34 +315,34 @@ fn only_what_a_trusted_key_has_signed_is_kept() {
 #[test]
 fn rules_hold_for_what_is_kept_too() {
     let ours = SigningKey::generate().unwrap();
-    let scene = RegistryFixture::new();
-    let pin = scene.depot(TrustRules::default()).get(&scene.reference, None).unwrap().pin;
+    let fixture = RegistryFixture::new();
+    let pin = fixture.depot(TrustRules::default()).get(&fixture.reference, None).unwrap().pin;
     let strict = || {
         let rules: TrustConfig = toml::from_str("unsigned = \"refuse\"").unwrap();
         rules.ready(Path::new("/")).unwrap()
     };
-    let refused = scene.depot(strict()).get(&scene.reference, Some(&pin)).unwrap_err();
+    let refused = fixture.depot(strict()).get(&fixture.reference, Some(&pin)).unwrap_err();
     assert!(matches!(refused, RegistryError::Trust(TrustError::Unsigned { .. })), "{refused}");
 
     // Signed after it was pulled: the signature is fetched, kept, and enough without a network.
-    RegistryClient::new(options()).sign(&scene.reference, &ours).unwrap();
+    RegistryClient::new(options()).sign(&fixture.reference, &ours).unwrap();
     let trust = || TrustRules::only(TrustedKey { name: "acme.pub".into(), key: ours.public() });
     let (depot, believed) =
-        (scene.depot(trust()), |depot: &PolicyResolver| depot.get(&scene.reference, Some(&pin)));
+        (fixture.depot(trust()), |depot: &PolicyResolver| depot.get(&fixture.reference, Some(&pin)));
     assert!(!believed(&depot).unwrap().fetched);
-    scene.fake.seen();
-    assert!(believed(&depot).is_ok() && scene.fake.seen().is_empty());
+    fixture.fake.seen();
+    assert!(believed(&depot).is_ok() && fixture.fake.seen().is_empty());
 }
 
 // M6
 #[test]
 fn a_tag_that_moved_leads_to_what_was_pinned() {
-    let scene = RegistryFixture::new();
-    let depot = scene.depot(TrustRules::default());
-    let pin = depot.get(&scene.reference, None).unwrap().pin;
+    let fixture = RegistryFixture::new();
+    let depot = fixture.depot(TrustRules::default());
+    let pin = depot.get(&fixture.reference, None).unwrap().pin;
     let newer = PolicyArtifact::new(b"\0asm: newer".to_vec(), &[], &[]);
-    RegistryClient::new(options()).push(&scene.reference, &newer).unwrap();
-    assert_eq!(depot.get(&scene.reference, Some(&pin)).unwrap().bytes, COMPONENT);
+    RegistryClient::new(options()).push(&fixture.reference, &newer).unwrap();
+    assert_eq!(depot.get(&fixture.reference, Some(&pin)).unwrap().bytes, COMPONENT);
     // Also for somebody who never pulled it.
     let elsewhere = tempfile::tempdir().unwrap();
     let fresh = PolicyResolver::new(
@@ -348,10 +350,10 @@ fn a_tag_that_moved_leads_to_what_was_pinned() {
         ContentStore::below(elsewhere.path()),
         TrustRules::default(),
     );
-    assert_eq!(fresh.get(&scene.reference, Some(&pin)).unwrap().bytes, COMPONENT);
-    assert_eq!(depot.get(&scene.reference, None).unwrap().pin.manifest, newer.digest());
+    assert_eq!(fresh.get(&fixture.reference, Some(&pin)).unwrap().bytes, COMPONENT);
+    assert_eq!(depot.get(&fixture.reference, None).unwrap().pin.manifest, newer.digest());
 
     let crossed = OciPin { component: Digest::of("other"), ..pin };
-    let error = depot.get(&scene.reference, Some(&crossed)).unwrap_err();
+    let error = depot.get(&fixture.reference, Some(&crossed)).unwrap_err();
     assert!(matches!(error, RegistryError::PinMismatch { .. }), "{error}");
 }

@@ -50,8 +50,8 @@ pub enum ControlMessage {
     /// A call of a tool: of an agent, or of a person's own client.
     Call {
         /// Which session makes it; absent for a person, who may open the socket.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pass: Option<SessionToken>,
+        #[serde(default, skip_serializing_if = "Option::is_none", rename = "pass")]
+        token: Option<SessionToken>,
         /// The client's own id of the call, where it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
@@ -75,7 +75,8 @@ pub enum ControlMessage {
     /// A tool result that an agent's MCP proxy holds back until it is said what becomes of it (C3).
     Offer {
         /// Of which session.
-        pass: SessionToken,
+        #[serde(rename = "pass")]
+        token: SessionToken,
         /// The tool.
         tool: String,
         /// The client's own id of the call, where it has one.
@@ -90,8 +91,8 @@ impl ControlMessage {
     /// The token that it carries.
     pub(crate) fn token(&self) -> Option<&SessionToken> {
         match self {
-            ControlMessage::Call { pass, .. } => pass.as_ref(),
-            ControlMessage::Offer { pass, .. } => Some(pass),
+            ControlMessage::Call { token, .. } => token.as_ref(),
+            ControlMessage::Offer { token, .. } => Some(token),
             _ => None,
         }
     }

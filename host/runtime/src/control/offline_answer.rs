@@ -39,34 +39,34 @@ pub(crate) async fn answer(
     let mut trial = RunRecorder::new(before, id.clone(), journal.clone());
     trial.record(requester::own_request("answer")).map_err(broken)?;
     trial.record(answered.clone()).map_err(broken)?;
-    let mut scribe = match trial.run().ending() {
+    let mut recorder = match trial.run().ending() {
         None => trial,
         Some(_) => {
             let before = folded()?;
             match find_lost_work(config, &state, &before.run, trial.run()).await? {
                 lost if lost.is_empty() => trial,
                 lost => {
-                    let mut scribe = RunRecorder::new(before, id.clone(), journal.clone());
+                    let mut recorder = RunRecorder::new(before, id.clone(), journal.clone());
                     for input in lost.into_iter().chain([requester::own_request("answer"), answered]) {
-                        scribe.record(input).map_err(broken)?;
+                        recorder.record(input).map_err(broken)?;
                     }
-                    scribe
+                    recorder
                 }
             }
         }
     };
     // An answer may end the run; nobody else is there to say that it has ended.
     let finish =
-        scribe.run().pending().into_iter().find(|intent| matches!(intent.action, Action::Finish { .. }));
+        recorder.run().pending().into_iter().find(|intent| matches!(intent.action, Action::Finish { .. }));
     if let Some(action) = finish.map(|intent| intent.id) {
-        scribe.record(Input::Outcome { action, outcome: ActionOutcome::Announced }).map_err(broken)?;
+        recorder.record(Input::Outcome { action, outcome: ActionOutcome::Announced }).map_err(broken)?;
     }
-    scribe.commit().await?;
-    if scribe.run().ending().is_some() {
-        write_final_projection(config, &state, &scribe).await;
+    recorder.commit().await?;
+    if recorder.run().ending().is_some() {
+        write_final_projection(config, &state, &recorder).await;
     }
-    let now = scribe.clock().now();
-    scribe.run().view(now).ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
+    let now = recorder.clock().now();
+    recorder.run().view(now).ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
 }
 
 /// What a host would find lost that took the run up now, or as it would be when it has `ended`. What it cannot see is an error: the run must not end by what is not known.
@@ -94,15 +94,15 @@ async fn find_lost_work(
 
 /// The files of a run that ended by an answer tell so: no host comes after it. Where they cannot be written, the journal still
 /// tells.
-async fn write_final_projection(config: &HostConfig, state: &StateDir, scribe: &RunRecorder) {
+async fn write_final_projection(config: &HostConfig, state: &StateDir, recorder: &RunRecorder) {
     let (Ok(workspace), Ok(artifacts)) = (Workspace::open(&config.workspace), ArtifactStore::open(state))
     else {
         return;
     };
-    let Some(projection) = projection::project(scribe.run(), scribe.chronicle()) else { return };
-    let workspace = workspace.with_own_folder(scribe.run().task_folder());
-    let trees = trees_of(state, &workspace, scribe.id());
-    let mut projector = ProjectionWriter::start(trees, artifacts, scribe.id().clone());
+    let Some(projection) = projection::project(recorder.run(), recorder.timeline()) else { return };
+    let workspace = workspace.with_own_folder(recorder.run().task_folder());
+    let trees = trees_of(state, &workspace, recorder.id());
+    let mut projector = ProjectionWriter::start(trees, artifacts, recorder.id().clone());
     projector.write_projection(projection).await;
     projector.finish().await;
 }

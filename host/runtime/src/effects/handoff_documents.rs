@@ -34,14 +34,14 @@ impl EffectContext {
     fn handoff_path(&self, leaving: &LeavingSession) -> String {
         let LeavingSession { phase, ordinal, .. } = leaving;
         match leaving.path.as_str() {
-            "" => format!("{}/handoffs/phase-{phase}-{ordinal}.md", self.task_folder),
+            "" => format!("{}/handoffs/phase-{phase}-{ordinal}.md", self.parts.task_folder),
             path => path.to_owned(),
         }
     }
 
     /// The name of the artifact that is projected to a path.
     fn name_of<'p>(&self, path: &'p str) -> &'p str {
-        path.strip_prefix(self.task_folder.as_str()).map_or(path, |name| name.trim_start_matches('/'))
+        path.strip_prefix(self.parts.task_folder.as_str()).map_or(path, |name| name.trim_start_matches('/'))
     }
 
     /// What a session leaves: first what the document refers to, then its index, then the document itself, so that a
@@ -75,7 +75,7 @@ impl EffectContext {
         if leaving.changed_beyond > 0
             && let Some(start) = read_baseline(self.baseline_path(phase)).await
         {
-            let workspace = self.trees.open(&self.place_of(phase)).await?;
+            let workspace = self.parts.trees.open(&self.place_of(phase)).await?;
             let list = handoff_validation::list_of(&workspace.all_changed(&start).await?)?;
             let summary = format!("every file that differs from the start of phase {phase}");
             self.keep_as(&sibling_name(name, "files.json"), JSON, list, &summary, Some(session.clone()))
@@ -92,9 +92,9 @@ impl EffectContext {
         branch: &str,
         tree: &WorktreeName,
     ) -> Result<ActionOutcome, BoxedError> {
-        let (store, run, task_folder) = (&self.artifacts, &self.run, &self.task_folder);
+        let (store, run, task_folder) = (&self.parts.artifacts, &self.run, &self.parts.task_folder);
         let kept = handoff_validation::ArtifactPaths { store, run, task_folder };
-        let workspace = self.trees.open(tree).await?;
+        let workspace = self.parts.trees.open(tree).await?;
         handoff_validation::inspect(&workspace, &kept, &body(document)?, head, branch).await
     }
 
@@ -155,7 +155,7 @@ impl EffectContext {
         summary: &str,
         session: Option<SessionId>,
     ) -> Result<ArtifactRef, BoxedError> {
-        let (store, run) = (self.artifacts.clone(), self.run.clone());
+        let (store, run) = (self.parts.artifacts.clone(), self.run.clone());
         let (name, summary) = (name.to_owned(), summary.to_owned());
         let save = move || {
             let at = clock::wall();

@@ -45,7 +45,7 @@ impl EffectContext {
 
     pub(super) async fn run_worktree_action(&self, action: Action) -> Result<ActionOutcome, BoxedError> {
         let outcome = self.perform_on_trees(action).await;
-        for tree in self.trees.take_mended() {
+        for tree in self.parts.trees.take_mended() {
             tracing::warn!(
                 "`.git` in the work tree of {tree} was changed and is written again; what stood there is kept beside \
                  the work trees"
@@ -57,7 +57,7 @@ impl EffectContext {
     async fn perform_on_trees(&self, action: Action) -> Result<ActionOutcome, BoxedError> {
         Ok(match action {
             Action::Checkpoint { phase, tree, joining } => {
-                match self.trees.checkpoint(&phase, &tree, &joining).await? {
+                match self.parts.trees.checkpoint(&phase, &tree, &joining).await? {
                     WorktreeBase::Commit(base) => ActionOutcome::Checkpointed { base: Some(base) },
                     WorktreeBase::Shared { why } => {
                         tracing::warn!("the parts of phase {phase} share one folder: {why}");
@@ -66,10 +66,11 @@ impl EffectContext {
                 }
             }
             Action::Branch { tree, base, setup, .. } => {
-                self.trees.branch(&tree, &base).await?;
+                self.parts.trees.branch(&tree, &base).await?;
                 if !setup.is_empty() {
-                    let mut within = self.boundaries.for_command(self.trees.open(&tree).await?)?;
-                    let made = self.trees.set_up(&within.workspace, &setup).await;
+                    let mut within =
+                        self.parts.boundaries.for_command(self.parts.trees.open(&tree).await?)?;
+                    let made = self.parts.trees.set_up(&within.workspace, &setup).await;
                     let refused = within.refused();
                     if !refused.is_empty() {
                         tracing::warn!("setting up {tree}: {refused}");
@@ -79,7 +80,7 @@ impl EffectContext {
                 ActionOutcome::Branched
             }
             Action::Commit { phase, tree, files, anew } => {
-                match self.trees.commit(&phase, &tree, &files, anew).await? {
+                match self.parts.trees.commit(&phase, &tree, &files, anew).await? {
                     CommitResult::Committed { commit, missing, ignored, unseen } => {
                         ActionOutcome::Committed { commit, missing, ignored, unseen }
                     }
@@ -98,27 +99,27 @@ impl EffectContext {
                     but: self.plan.as_deref(),
                 };
                 let BranchCommitResult { commit, left, by_checks } =
-                    self.trees.commit_to_branch(wanted).await?;
+                    self.parts.trees.commit_to_branch(wanted).await?;
                 ActionOutcome::CommittedToBranch { commit, left, by_checks }
             }
             Action::Restore { tree, commit, whole, .. } => {
                 let CommitDifferences { changed, gone, added } =
-                    self.trees.restore(&tree, &commit, whole).await?;
+                    self.parts.trees.restore(&tree, &commit, whole).await?;
                 ActionOutcome::Restored { changed, gone, added }
             }
             Action::Merge { tree, into, message, commit, .. } => {
-                match self.trees.merge(&tree, &into, &message, commit.as_deref()).await? {
+                match self.parts.trees.merge(&tree, &into, &message, commit.as_deref()).await? {
                     MergeResult::Merged { commit, files } => ActionOutcome::Merged { commit, files },
                     MergeResult::Conflicted { files } => ActionOutcome::Conflicted { files },
                 }
             }
             Action::Unmerge { tree, .. } => {
-                self.trees.unmerge(&tree).await?;
+                self.parts.trees.unmerge(&tree).await?;
                 ActionOutcome::Unmerged
             }
             Action::Land { phase, tree, into, base, merged, round, commit } => {
                 let verified = VerifiedCommit { round, commit: commit.as_deref() };
-                match self.trees.land(&phase, &tree, &into, &base, &merged, verified).await? {
+                match self.parts.trees.land(&phase, &tree, &into, &base, &merged, verified).await? {
                     LandResult::Landed { commit, committed, files } => {
                         ActionOutcome::Landed { commit, committed, files }
                     }

@@ -9,9 +9,9 @@ impl EventLoop {
     /// Before the wait is over for core. An agent that goes on, or a run that ends by what comes next, may not be ahead of it: the loop
     /// waits for this look, which is short where every file is as work left it.
     pub(super) async fn note_lost_work(&mut self) -> Result<(), RuntimeError> {
-        let now = self.scribe.clock().now();
-        let Some(idle) = IdleTime::of_wait(self.scribe.run(), now) else { return Ok(()) };
-        for input in self.lost_work.find(self.scribe.run(), idle).await {
+        let now = self.recorder.clock().now();
+        let Some(idle) = IdleTime::of_wait(self.recorder.run(), now) else { return Ok(()) };
+        for input in self.lost_work.find(self.recorder.run(), idle).await {
             self.record_input(input)?;
         }
         Ok(())

@@ -19,15 +19,15 @@ impl EventLoop {
     pub(super) async fn look_before_answer(&mut self, message: &ControlMessage) -> Result<(), RuntimeError> {
         let ControlMessage::Answer { question, choice, message, .. } = message else { return Ok(()) };
         // A wrong answer is refused when it is taken.
-        let Ok(question) = resolve_question(self.scribe.run(), *question, *choice) else { return Ok(()) };
+        let Ok(question) = resolve_question(self.recorder.run(), *question, *choice) else { return Ok(()) };
         self.note_undone_work(&Input::Answered { question, choice: *choice, message: message.clone() }).await
     }
 
     async fn note_undone_work(&mut self, input: &Input) -> Result<(), RuntimeError> {
-        if !self.scribe.run().may_end_soon() {
+        if !self.recorder.run().may_end_soon() {
             return Ok(());
         }
-        let next = self.scribe.preview(input.clone());
+        let next = self.recorder.preview(input.clone());
         if let Some(next) = next.filter(|run| run.ending().is_some()) {
             for lost in self.lost_work.find_undone(&next).await {
                 self.record_input(lost)?;

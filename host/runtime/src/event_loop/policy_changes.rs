@@ -41,15 +41,15 @@ impl Swaps {
 impl EventLoop {
     /// A person wants another policy in place.
     pub(super) fn on_use_policy(&mut self, wanted: PolicyUseRequest, reply: oneshot::Sender<ControlReply>) {
-        match wanted.check(self.scribe.run()) {
+        match wanted.check(self.recorder.run()) {
             Ok(()) => {
-                let deciding = ScopeBindings::of(self.scribe.run(), &wanted.scope);
+                let deciding = ScopeBindings::of(self.recorder.run(), &wanted.scope);
                 self.load(
                     PolicyChangeCause::Command,
                     Some(reply),
                     wanted.reference.clone(),
-                    move |bench, journal| {
-                        policy_swap::load_with_current_settings(bench, journal, &deciding, wanted)
+                    move |policies, journal| {
+                        policy_swap::load_with_current_settings(policies, journal, &deciding, wanted)
                     },
                 );
             }
@@ -59,11 +59,11 @@ impl EventLoop {
 
     /// Files that are watched have changed.
     pub(super) fn on_changed_files(&mut self) {
-        for changed in self.watch.look(self.scribe.run()) {
+        for changed in self.watch.look(self.recorder.run()) {
             let ChangedPolicyFile { reference, wanted } = changed;
-            self.load(PolicyChangeCause::File, None, reference, move |bench, journal| {
+            self.load(PolicyChangeCause::File, None, reference, move |policies, journal| {
                 Ok(policy_swap::LoadedPins {
-                    pins: policy_swap::load(bench, journal, &wanted?)?,
+                    pins: policy_swap::load(policies, journal, &wanted?)?,
                     ..Default::default()
                 })
             });
@@ -80,10 +80,10 @@ impl EventLoop {
         + 'static,
     ) {
         self.swaps.under_way += 1;
-        let (bench, loaded) = (self.bench.clone(), self.swaps.loaded.0.clone());
-        let journal = self.scribe.journal();
-        self.actuator.spawn_blocking_task(move || {
-            let result = load(&bench, &journal);
+        let (policies, loaded) = (self.policies.clone(), self.swaps.loaded.0.clone());
+        let journal = self.recorder.journal();
+        self.effect_runner.spawn_blocking_task(move || {
+            let result = load(&policies, &journal);
             // Nobody listens only where the host is ending; whoever asked then hears so.
             let _ = loaded.blocking_send(Box::new(PolicyLoadResult { reference, cause, result, reply }));
         });
@@ -94,11 +94,11 @@ impl EventLoop {
         let PolicyLoadResult { reference, cause, result, reply } = loaded;
         let answer = match result {
             Ok(loaded) => {
-                let change = PolicyChange::of(self.scribe.run(), loaded, cause);
+                let change = PolicyChange::of(self.recorder.run(), loaded, cause);
                 if let Some(input) = change.input(cause) {
                     self.record_input(input)?;
                 }
-                ControlReply::Changed(change.with_reach(self.scribe.run()))
+                ControlReply::Changed(change.with_reach(self.recorder.run()))
             }
             Err(error) => {
                 let (policy, why) = match error {
@@ -120,20 +120,20 @@ impl EventLoop {
         scope: &PolicyScope,
         decides: &[Capability],
     ) -> Result<ControlReply, String> {
-        let pins = policy_swap::rollback_targets(self.scribe.run(), run, scope, decides)?;
+        let pins = policy_swap::rollback_targets(self.recorder.run(), run, scope, decides)?;
         let input = Input::PolicyChanged { pins: pins.clone(), cause: PolicyChangeCause::Rollback };
-        self.scribe.record(input).map_err(|illegal| illegal.to_string())?;
+        self.recorder.record(input).map_err(|illegal| illegal.to_string())?;
         let change = PolicyChange { pins, ..PolicyChange::default() };
-        Ok(ControlReply::Changed(change.with_reach(self.scribe.run())))
+        Ok(ControlReply::Changed(change.with_reach(self.recorder.run())))
     }
 
     /// After the commit, before anything is asked that follows from it.
     pub(super) fn apply_pin_changes(&mut self) {
-        let changes = self.scribe.run().pin_changes();
+        let changes = self.recorder.run().pin_changes();
         if self.swaps.followed != changes {
             self.swaps.followed = changes;
-            self.bench.follow(self.scribe.run());
-            self.shadows.follow(self.scribe.run());
+            self.policies.follow(self.recorder.run());
+            self.shadows.follow(self.recorder.run());
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Calls of tools, as the loop sees to them: what takes time is done beside it, and every caller gets an answer. What a call
-//! means is the desk's business.
+//! means is said in `tools/tool_calls.rs`.
 
 use std::collections::HashMap;
 
@@ -57,23 +57,23 @@ impl EventLoop {
     /// A call of a tool. What it reports is answered when it is on disk; what takes time is done beside the loop.
     pub(super) fn on_call(
         &mut self,
-        pass: Option<&SessionToken>,
+        token: Option<&SessionToken>,
         key: Option<String>,
         call: ToolCall,
         reply: oneshot::Sender<ControlReply>,
     ) -> Result<(), RuntimeError> {
         let Some(view) = self.view() else { return Ok(()) };
-        match self.desk.plan_call(self.scribe.run(), &view, pass, key, call) {
+        match self.tool_calls.plan_call(self.recorder.run(), &view, token, key, call) {
             ToolCallPlan::Answer(answer) => self.replies.push((reply, ControlReply::Called(answer))),
             ToolCallPlan::Report { session, digest, report } => {
                 self.record_input(Input::Reported { session, digest, report: report.clone() })?;
-                let answer = self.view().map(|view| self.desk.report_reply(&view, &report));
+                let answer = self.view().map(|view| self.tool_calls.report_reply(&view, &report));
                 self.replies.push((reply, ControlReply::Called(answer.unwrap_or_default())));
             }
             ToolCallPlan::Save(save) => {
                 self.calls.under_way += 1;
                 let kept = self.calls.kept.0.clone();
-                self.actuator.spawn_blocking_task(move || {
+                self.effect_runner.spawn_blocking_task(move || {
                     // Nobody listens only where the host is ending; the caller then hears so.
                     let _ = kept.blocking_send(Box::new(ArtifactReply {
                         saved: save(),
@@ -82,7 +82,7 @@ impl EventLoop {
                     }));
                 });
             }
-            ToolCallPlan::Read(look) => self.actuator.spawn_blocking_task(move || {
+            ToolCallPlan::Read(look) => self.effect_runner.spawn_blocking_task(move || {
                 // Whoever asked may have left.
                 let _ = reply.send(ControlReply::Called(look()));
             }),
@@ -93,18 +93,18 @@ impl EventLoop {
     /// A tool result of an agent's MCP proxy: its text is looked at beside the loop, then core asks the policy.
     pub(super) fn on_tool_result(
         &mut self,
-        pass: &SessionToken,
+        token: &SessionToken,
         tool: String,
         call: Option<String>,
         file: String,
         reply: oneshot::Sender<ControlReply>,
     ) {
-        let held = self.view().map(|view| self.desk.hold(&view, pass, tool, call, file));
+        let held = self.view().map(|view| self.tool_calls.hold(&view, token, tool, call, file));
         match held {
             Some(Ok(held)) => {
                 self.calls.under_way += 1;
                 let weighed = self.calls.weighed.0.clone();
-                self.actuator.spawn_blocking_task(move || {
+                self.effect_runner.spawn_blocking_task(move || {
                     let tokens = held.tokens();
                     // Nobody listens only where the host is ending; the proxy then keeps its result.
                     let _ = weighed.blocking_send(Box::new(SizedToolResult { held, tokens, reply }));
@@ -124,10 +124,10 @@ impl EventLoop {
             return;
         }
         self.calls.under_way += 1;
-        let (kept, shelf) = (self.calls.kept.0.clone(), self.desk.shelf.clone());
-        self.actuator.spawn_blocking_task(move || {
+        let (kept, artifact_tools) = (self.calls.kept.0.clone(), self.tool_calls.artifact_tools.clone());
+        self.effect_runner.spawn_blocking_task(move || {
             let _ = kept.blocking_send(Box::new(ArtifactReply {
-                saved: held.save(&shelf),
+                saved: held.save(&artifact_tools),
                 is_offered: true,
                 reply,
             }));
@@ -149,7 +149,7 @@ impl EventLoop {
         self.calls.under_way -= 1;
         let ArtifactReply { saved, is_offered, reply } = kept;
         let artifact = saved.result.as_ref().ok().cloned();
-        let (inputs, answer) = self.desk.on_artifact_saved(self.scribe.run(), saved);
+        let (inputs, answer) = self.tool_calls.on_artifact_saved(self.recorder.run(), saved);
         let answer = match (is_offered, artifact) {
             (false, _) => ControlReply::Called(answer),
             (true, Some(artifact)) => ControlReply::Placed { artifact },

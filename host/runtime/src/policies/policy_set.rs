@@ -14,7 +14,7 @@ use crate::policies::{self, PolicyRegistry, RunArtifacts};
 
 /// Everything that decides in the runs of a workflow.
 pub struct LoadedPolicies {
-    bench: Arc<PolicyRegistry>,
+    policies: Arc<PolicyRegistry>,
     built_in: ConfiguredPolicy,
     pins: Vec<PolicyBinding>,
     blobs: Vec<Vec<u8>>,
@@ -31,8 +31,8 @@ pub fn load_policies(
 ) -> Result<LoadedPolicies, RuntimeError> {
     let cache = StateDir::aot_cache_below(&config.state_root);
     let prepared = policies::prepare(cache, RunArtifacts::default(), workflow, policies)?;
-    let built_in = prepared.bench.built_in()?;
-    Ok(LoadedPolicies { bench: prepared.bench, built_in, pins: prepared.pins, blobs: prepared.blobs })
+    let built_in = prepared.policies.built_in()?;
+    Ok(LoadedPolicies { policies: prepared.policies, built_in, pins: prepared.pins, blobs: prepared.blobs })
 }
 
 impl LoadedPolicies {
@@ -51,11 +51,11 @@ impl LoadedPolicies {
     /// # Errors
     /// [`RouterError`] where the built-in policy is broken.
     pub fn router(&self) -> Result<Router, RouterError> {
-        self.bench.new_router(&self.built_in)
+        self.policies.new_router(&self.built_in)
     }
 
     /// The policy of a link of a pin.
     pub fn policy(&self, link: &BindingLink) -> Option<ConfiguredPolicy> {
-        self.bench.known(link)
+        self.policies.known(link)
     }
 }

@@ -177,7 +177,7 @@ impl ScopeBindings {
     fn settings_of(
         &self,
         wanted: &PolicyUseRequest,
-        bench: &PolicyRegistry,
+        policies: &PolicyRegistry,
         journal: &Journal,
     ) -> Result<CurrentSettings, RuntimeError> {
         let blob = |digest: &Digest| {
@@ -195,7 +195,7 @@ impl ScopeBindings {
             };
             let (component, settings) = (blob(&link.component)?, blob(&link.settings)?);
             if let (Some(component), Some(settings)) = (component, settings) {
-                in_force.insert(*capability, bench.non_default_settings(link, &component, &settings)?);
+                in_force.insert(*capability, policies.non_default_settings(link, &component, &settings)?);
             }
         }
         Ok(in_force)
@@ -205,18 +205,18 @@ impl ScopeBindings {
 /// Reads and loads what a person wants, with the settings that it has where it decides already, and names those of them that it does not
 /// have. Blocking.
 pub(crate) fn load_with_current_settings(
-    bench: &PolicyRegistry,
+    policies: &PolicyRegistry,
     journal: &Journal,
     deciding: &ScopeBindings,
     wanted: PolicyUseRequest,
 ) -> Result<LoadedPins, RuntimeError> {
     let mut in_force = match wanted.is_whole {
         true => CurrentSettings::new(),
-        false => deciding.settings_of(&wanted, bench, journal)?,
+        false => deciding.settings_of(&wanted, policies, journal)?,
     };
     let wanted = wanted.read()?;
-    let dropped = bench.drop_unknown_settings(&wanted, &mut in_force)?;
-    Ok(LoadedPins { pins: load(bench, journal, &[BindingRequest { in_force, ..wanted }])?, dropped })
+    let dropped = policies.drop_unknown_settings(&wanted, &mut in_force)?;
+    Ok(LoadedPins { pins: load(policies, journal, &[BindingRequest { in_force, ..wanted }])?, dropped })
 }
 
 fn expect_live_run(run: &Run, asked: Option<&RunId>) -> Result<(), String> {
@@ -252,13 +252,13 @@ fn ensure_scope_exists(run: &Run, scope: &PolicyScope) -> Result<(), String> {
 
 /// Loads what is wanted, and keeps its bytes in the journal. Blocking.
 pub(crate) fn load(
-    bench: &PolicyRegistry,
+    policies: &PolicyRegistry,
     journal: &Journal,
     wanted: &[BindingRequest],
 ) -> Result<Vec<PolicyBinding>, RuntimeError> {
     let mut pins = Vec::new();
     for wanted in wanted {
-        for LoadedBinding { pin, blobs } in bench.load(wanted)? {
+        for LoadedBinding { pin, blobs } in policies.load(wanted)? {
             for blob in blobs.into_iter().flatten() {
                 journal.put_blob(blob).map_err(|source| RuntimeError::State {
                     what: "cannot keep a policy",
@@ -352,8 +352,8 @@ pub(crate) async fn change_offline(
             let deciding = ScopeBindings::of(&folded.run, &wanted.scope);
             let loaded = tokio::task::spawn_blocking(move || {
                 let nothing: &[JournaledPolicy] = &[];
-                let bench = policies::restore(cache, artifacts, nothing)?;
-                load_with_current_settings(&bench, &keeper, &deciding, wanted)
+                let policies = policies::restore(cache, artifacts, nothing)?;
+                load_with_current_settings(&policies, &keeper, &deciding, wanted)
             });
             let loaded = loaded.await.map_err(|join| RuntimeError::Refused(join.to_string()))??;
             let cause = PolicyChangeCause::Command;
@@ -366,13 +366,13 @@ pub(crate) async fn change_offline(
             ("roll-back-policy", PolicyChangeCause::Rollback, change)
         }
     };
-    let mut scribe = RunRecorder::new(folded, id, journal);
+    let mut recorder = RunRecorder::new(folded, id, journal);
     for input in [requester::own_request(what)].into_iter().chain(change.input(cause)) {
-        scribe.record(input).map_err(|illegal| RuntimeError::Refused(illegal.to_string()))?;
+        recorder.record(input).map_err(|illegal| RuntimeError::Refused(illegal.to_string()))?;
     }
-    scribe.commit().await?;
-    scribe.flush()?;
-    Ok(change.with_reach(scribe.run()))
+    recorder.commit().await?;
+    recorder.flush()?;
+    Ok(change.with_reach(recorder.run()))
 }
 
 /// What can be changed without a host.

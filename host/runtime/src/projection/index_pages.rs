@@ -36,12 +36,12 @@ pub(super) fn readme(view: &RunView, index: &str) -> String {
 }
 
 /// One line an event.
-pub(super) fn log(chronicle: &RunTimeline) -> String {
+pub(super) fn log(timeline: &RunTimeline) -> String {
     let mut log = String::new();
-    if chronicle.lines_dropped > 0 {
-        let _ = writeln!(log, "({} earlier lines are in the journal)", chronicle.lines_dropped);
+    if timeline.lines_dropped > 0 {
+        let _ = writeln!(log, "({} earlier lines are in the journal)", timeline.lines_dropped);
     }
-    for line in &chronicle.lines {
+    for line in &timeline.lines {
         log.push_str(line);
         log.push('\n');
     }

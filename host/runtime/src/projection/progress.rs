@@ -143,7 +143,7 @@ pub struct Approach {
 
 impl Progress {
     /// Where a run stands.
-    pub(super) fn of(run: &Run, view: &RunView, chronicle: &RunTimeline) -> Self {
+    pub(super) fn of(run: &Run, view: &RunView, timeline: &RunTimeline) -> Self {
         let (done, open): (Vec<_>, Vec<_>) =
             objectives(view).into_iter().partition(|held| held.status == ObjectiveStatus::Done);
         let ids = |held: Vec<HeldObjective<'_>>| held.into_iter().map(|held| held.id.clone()).collect();
@@ -154,25 +154,25 @@ impl Progress {
             goal: view.goal.clone(),
             status: view.status,
             started_at: view.started_at.rfc3339(),
-            last_updated: chronicle.at.rfc3339(),
-            journal_seq: chronicle.seq,
+            last_updated: timeline.at.rfc3339(),
+            journal_seq: timeline.seq,
             // Times of one form sort as texts.
             quota_wait_since: view.phases.iter().filter_map(|row| row.quota_wait_since.clone()).min(),
             next_action: next_action(view),
             resume: format!("baton resume {}", view.run),
             done: ids(done),
             open: ids(open),
-            phases: view.phases.iter().map(|row| PhaseProgress::of(run, row, chronicle)).collect(),
+            phases: view.phases.iter().map(|row| PhaseProgress::of(run, row, timeline)).collect(),
         }
     }
 }
 
 impl PhaseProgress {
-    fn of(run: &Run, row: &PhaseSummary, chronicle: &RunTimeline) -> Self {
+    fn of(run: &Run, row: &PhaseSummary, timeline: &RunTimeline) -> Self {
         let with = |wanted: ObjectiveStatus| row.objectives.iter().find(|one| one.status == wanted);
         let current = with(ObjectiveStatus::InProgress).or_else(|| with(ObjectiveStatus::Open));
         let current = current.or_else(|| with(ObjectiveStatus::Failed));
-        let spell = chronicle.phases.get(&row.id);
+        let spell = timeline.phases.get(&row.id);
         let of_objectives = row.objectives.iter().filter_map(|objective| objective.updated_at);
         let updated = spell.map(|spell| of_objectives.fold(spell.updated, UnixMs::max));
         Self {

@@ -54,7 +54,7 @@ pub(super) fn workflow() -> Workflow {
 /// A world in which every agent does its work, but the first one of phase `build` runs out of context.
 pub(super) struct SampleRun {
     pub(super) run: Run,
-    pub(super) chronicle: RunTimeline,
+    pub(super) timeline: RunTimeline,
     pub(super) inputs: VecDeque<Input>,
     seq: baton_core::Seq,
     judge: DecideFn,
@@ -89,7 +89,7 @@ impl SampleRun {
         };
         Self {
             run: Run::new(),
-            chronicle: RunTimeline::default(),
+            timeline: RunTimeline::default(),
             inputs: VecDeque::from([started]),
             seq: baton_core::Seq(0),
             judge: succeeding_decider(),
@@ -104,14 +104,14 @@ impl SampleRun {
     /// Goes on until something holds, or nothing more happens.
     pub(super) fn until(&mut self, holds: impl Fn(&RunView) -> bool) -> RunView {
         loop {
-            let view = self.run.view(self.chronicle.at);
+            let view = self.run.view(self.timeline.at);
             if let Some(view) = view.filter(&holds) {
                 return view;
             }
             let Some(input) = self.inputs.pop_front() else { break };
             self.take(input);
         }
-        self.run.view(self.chronicle.at).expect("it has begun")
+        self.run.view(self.timeline.at).expect("it has begun")
     }
 
     pub(super) fn take(&mut self, input: Input) {
@@ -119,7 +119,7 @@ impl SampleRun {
         let at = baton_core::UnixMs(1_770_892_200_000) + DurationMs::from_secs(self.seq.0);
         let stamped = baton_core::JournaledInput { seq: self.seq, at, input };
         let intents = self.run.apply(&stamped).unwrap();
-        self.chronicle.note(&self.run, &stamped, &intents);
+        self.timeline.note(&self.run, &stamped, &intents);
         self.entries.push(JournalEntry::Input(stamped));
         for intent in intents {
             self.perform(intent);
@@ -216,7 +216,7 @@ impl SampleRun {
 
     /// What the test wants instead of a policy that is content with everything.
     fn decide_otherwise(&self, ask: &PolicyQuery, decision: &mut Decision) {
-        let view = self.run.view(self.chronicle.at).unwrap();
+        let view = self.run.view(self.timeline.at).unwrap();
         let build = &view.phases[1];
         let is_first = build.sessions.len() == 1 && build.status == PhaseStatus::Working;
         match (ask, decision) {
@@ -257,7 +257,7 @@ impl SampleRun {
     }
 
     pub(super) fn projection(&self) -> Projection {
-        project(&self.run, &self.chronicle).unwrap()
+        project(&self.run, &self.timeline).unwrap()
     }
 
     pub(super) fn file(&self, name: &str) -> String {

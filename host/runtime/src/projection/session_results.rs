@@ -117,17 +117,17 @@ pub struct ReturnedArtifact {
 pub(super) fn returns(
     run: &Run,
     view: &RunView,
-    chronicle: &RunTimeline,
+    timeline: &RunTimeline,
 ) -> (Vec<SessionResult>, Option<SessionId>) {
     let rows = view.phases.iter().flat_map(|phase| phase.sessions.iter().map(move |row| (phase, row)));
     let returns: Vec<SessionResult> = rows
         .filter_map(|(phase, row)| {
-            let life = chronicle.sessions.get(&row.id)?;
+            let life = timeline.sessions.get(&row.id)?;
             Some(one(run, view, phase, row, life))
         })
         .collect();
-    let begun = || chronicle.sessions.iter().max_by_key(|(_, life)| life.began).map(|(id, _)| id);
-    (returns, chronicle.ended.last().or_else(begun).cloned())
+    let begun = || timeline.sessions.iter().max_by_key(|(_, life)| life.began).map(|(id, _)| id);
+    (returns, timeline.ended.last().or_else(begun).cloned())
 }
 
 fn one(

@@ -193,7 +193,7 @@ mod tests {
     use baton_core::workflow::paths::{PathTemplates, RunNames};
     use baton_store::JournalOptions;
 
-    fn shelf(place: &TestFixture) -> ArtifactTools {
+    fn artifact_tools(place: &TestFixture) -> ArtifactTools {
         ArtifactTools {
             run: RunId::new("r"),
             artifacts: ArtifactStore::open(&place.state).unwrap(),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     /// Reads an artifact to its end as an agent would, by the offset that each answer names.
-    fn read_on(shelf: &ArtifactTools, name: &str, limit: u64) -> Vec<u8> {
+    fn read_on(artifact_tools: &ArtifactTools, name: &str, limit: u64) -> Vec<u8> {
         let (mut whole, mut offset) = (Vec::new(), 0);
         loop {
             let load = ArtifactLoad {
@@ -223,7 +223,7 @@ mod tests {
                 offset: Some(offset),
                 limit: Some(limit),
             };
-            let answer = shelf.load(&load);
+            let answer = artifact_tools.load(&load);
             assert!(!answer.is_error, "{answer:?}");
             let body = answer.body.unwrap();
             match answer.text.contains("as base64") {
@@ -241,20 +241,20 @@ mod tests {
     fn what_is_kept_comes_back_by_range_byte_for_byte() {
         // C3, C6
         let place = TestFixture::new(JournalOptions::default());
-        let shelf = shelf(&place);
+        let artifact_tools = artifact_tools(&place);
         let text = "aä€🦀 und so weiter, ".repeat(500);
         let binary: Vec<u8> = (0..=255).cycle().take(3000).collect();
         std::fs::write(place.workspace.join("binary"), &binary).unwrap();
         std::fs::write(place.workspace.join("empty"), "").unwrap();
-        shelf.save(None, &WorktreeName::workspace(), &content("notes/text.md", &text)).unwrap();
-        shelf.save(None, &WorktreeName::workspace(), &by_path("notes/binary", "binary")).unwrap();
-        shelf.save(None, &WorktreeName::workspace(), &by_path("notes/empty", "empty")).unwrap();
+        artifact_tools.save(None, &WorktreeName::workspace(), &content("notes/text.md", &text)).unwrap();
+        artifact_tools.save(None, &WorktreeName::workspace(), &by_path("notes/binary", "binary")).unwrap();
+        artifact_tools.save(None, &WorktreeName::workspace(), &by_path("notes/empty", "empty")).unwrap();
         for limit in [1, 2, 3, 7, 100, 4096, u64::MAX] {
-            assert_eq!(read_on(&shelf, "notes/text.md", limit), text.as_bytes(), "{limit}");
-            assert_eq!(read_on(&shelf, "notes/binary", limit), binary, "{limit}");
-            assert_eq!(read_on(&shelf, "notes/empty", limit), b"");
+            assert_eq!(read_on(&artifact_tools, "notes/text.md", limit), text.as_bytes(), "{limit}");
+            assert_eq!(read_on(&artifact_tools, "notes/binary", limit), binary, "{limit}");
+            assert_eq!(read_on(&artifact_tools, "notes/empty", limit), b"");
         }
-        let listed = shelf.list(&ArtifactList { offset: Some(1), limit: Some(1) });
+        let listed = artifact_tools.list(&ArtifactList { offset: Some(1), limit: Some(1) });
         assert!(listed.text.starts_with("1 of 3 artifacts\nnotes/empty@1  0 bytes"), "{}", listed.text);
         assert!(listed.text.ends_with("1 more: continue with offset 2"), "{}", listed.text);
     }
@@ -262,12 +262,13 @@ mod tests {
     #[test]
     fn an_agent_keeps_nothing_under_the_names_of_the_host_and_nothing_from_outside() {
         let place = TestFixture::new(JournalOptions::default());
-        let mut shelf = shelf(&place);
+        let mut artifact_tools = artifact_tools(&place);
         let paths =
             PathTemplates { handoff: "torch/{phase}-{ordinal}.md".to_owned(), ..PathTemplates::default() };
-        shelf.claims = paths.claims(RunNames { run: "r", workflow: "w", goal: "g" });
+        artifact_tools.claims = paths.claims(RunNames { run: "r", workflow: "w", goal: "g" });
         std::fs::write(place.workspace.join("../secret"), "outside").unwrap();
-        let refused = |save: &ArtifactSave| shelf.save(None, &WorktreeName::workspace(), save).unwrap_err();
+        let refused =
+            |save: &ArtifactSave| artifact_tools.save(None, &WorktreeName::workspace(), save).unwrap_err();
         assert!(refused(&content("handoffs/phase-a-1.md", "x")).contains("notes/phase-a-1.md"));
         for name in ["torch/a-1.md", "index.md", "phases/a", "inputs/a", "tool-results/a", "summaries/a"] {
             assert!(refused(&content(name, "x")).contains("the host's own"), "{name}");
@@ -278,8 +279,8 @@ mod tests {
         std::fs::write(place.workspace.join("secrets/key"), "hidden").unwrap();
         assert!(refused(&by_path("a", "secrets/key")).contains("the key `hide`"));
         let nothing = ArtifactLoad { name: "b".to_owned(), version: None, offset: None, limit: None };
-        let answer = shelf.load(&nothing);
+        let answer = artifact_tools.load(&nothing);
         assert!(answer.is_error && answer.text.contains("artifact_list"), "{answer:?}");
-        assert!(shelf.list(&ArtifactList::default()).text.contains("nothing is kept yet"));
+        assert!(artifact_tools.list(&ArtifactList::default()).text.contains("nothing is kept yet"));
     }
 }

@@ -13,7 +13,7 @@ const PIPE_BYTES: usize = 64 << 10;
 /// The way to the run's loop from inside this process.
 #[derive(Clone)]
 pub(crate) struct InProcessTools {
-    pub(crate) pass: SessionToken,
+    pub(crate) token: SessionToken,
     pub(crate) ask: mpsc::Sender<ControlRequest>,
 }
 
@@ -37,7 +37,7 @@ impl ToolBackend for InProcessTools {
         let ending = || ToolReply::refused("not recorded: the host is ending; your earlier reports are kept");
         let (reply, answered) = oneshot::channel();
         let ToolRequest { key, call } = request;
-        let message = ControlMessage::Call { pass: Some(self.pass.clone()), key, call: Box::new(call) };
+        let message = ControlMessage::Call { token: Some(self.token.clone()), key, call: Box::new(call) };
         if self.ask.send(ControlRequest { message, by: Ok(None), reply }).await.is_err() {
             return ending();
         }

@@ -140,7 +140,12 @@ impl InboxPoller {
     }
 
     /// What was reported since the last look and fits the run, in order.
-    pub(crate) async fn collect(&mut self, run: &Run, shelf: &ArtifactTools, at_once: bool) -> Vec<Input> {
+    pub(crate) async fn collect(
+        &mut self,
+        run: &Run,
+        artifact_tools: &ArtifactTools,
+        at_once: bool,
+    ) -> Vec<Input> {
         let view = run.view(clock::wall());
         let refused = |tree: &WorktreeName, session: Option<SessionId>, digest: Digest, why: &str| {
             let session = session.or_else(|| report_validation::only_session_in(view.as_ref()?, tree));
@@ -172,10 +177,10 @@ impl InboxPoller {
             });
             let taken = match (fits, call, &view) {
                 (Ok(()), ToolCall::ReviewSubmit(said), Some(view)) => {
-                    review(digest, ReviewSubmission::of(view, session.as_ref(), &said), shelf).await
+                    review(digest, ReviewSubmission::of(view, session.as_ref(), &said), artifact_tools).await
                 }
                 (Ok(()), call, _) => {
-                    self.input(digest, session, &tree, call, shelf).await.map(|input| vec![input])
+                    self.input(digest, session, &tree, call, artifact_tools).await.map(|input| vec![input])
                 }
                 (Err(why), ..) => Err(why),
             };
@@ -296,7 +301,7 @@ impl InboxPoller {
         session: Option<SessionId>,
         tree: &WorktreeName,
         call: ToolCall,
-        shelf: &ArtifactTools,
+        artifact_tools: &ArtifactTools,
     ) -> Result<Input, String> {
         if let Some(report) = secret_masking::mask_report(&call) {
             return Ok(Input::Reported { session, digest, report });
@@ -304,8 +309,8 @@ impl InboxPoller {
         let ToolCall::ArtifactSave(save) = call else {
             return Err("nothing is answered here; only reports are taken".to_owned());
         };
-        let (shelf, from, tree) = (shelf.clone(), session.clone(), tree.clone());
-        let saved = tokio::task::spawn_blocking(move || shelf.save(from, &tree, &save)).await;
+        let (artifact_tools, from, tree) = (artifact_tools.clone(), session.clone(), tree.clone());
+        let saved = tokio::task::spawn_blocking(move || artifact_tools.save(from, &tree, &save)).await;
         let artifact = saved.unwrap_or_else(|_| Err("keeping it failed; try again".to_owned()))?;
         // The same file may be written again when the file that it names has changed.
         let digest = Digest::of(json!([digest, artifact.name, artifact.version]).to_string());
@@ -433,11 +438,11 @@ fn sync_inboxes(
 async fn review(
     digest: Digest,
     review: Result<ReviewSubmission, String>,
-    shelf: &ArtifactTools,
+    artifact_tools: &ArtifactTools,
 ) -> Result<Vec<Input>, String> {
-    let (review, shelf) = (review?, shelf.clone());
+    let (review, artifact_tools) = (review?, artifact_tools.clone());
     let session = review.session();
-    let kept = tokio::task::spawn_blocking(move || review.save(&shelf)).await;
+    let kept = tokio::task::spawn_blocking(move || review.save(&artifact_tools)).await;
     let (artifact, says) = kept.unwrap_or_else(|_| Err("keeping it failed; try again".to_owned()))?;
     let there = Digest::of(json!([digest, artifact.name]).to_string());
     let reports = [(there, AgentReport::ArtifactSaved { artifact }), (digest, says)];

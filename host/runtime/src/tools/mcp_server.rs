@@ -43,9 +43,9 @@ pub async fn mcp(client: McpClient) -> Result<(), RuntimeError> {
     let bridge = match client {
         McpClient::Session(path) => {
             let file = SessionFile::read(&path).map_err(|source| RuntimeError::Session { path, source })?;
-            ToolServer { pass: Some(file.pass), place: HostAddress::Socket(file.socket) }
+            ToolServer { token: Some(file.token), place: HostAddress::Socket(file.socket) }
         }
-        McpClient::Person(config) => ToolServer { pass: None, place: HostAddress::Workspace(config) },
+        McpClient::Person(config) => ToolServer { token: None, place: HostAddress::Workspace(config) },
     };
     baton_inbox::serve_stdio(bridge).await.map_err(|error| RuntimeError::Mcp(error.into()))
 }
@@ -87,7 +87,7 @@ enum HostExpectation {
 }
 
 struct ToolServer {
-    pass: Option<SessionToken>,
+    token: Option<SessionToken>,
     place: HostAddress,
 }
 
@@ -97,7 +97,7 @@ impl ToolBackend for ToolServer {
         let only_reads = only_reads(&call);
         let word = if only_reads { "answered" } else { "recorded" };
         let not = |why: String| ToolReply::refused(format!("not {word}: {why}"));
-        let message = ControlMessage::Call { pass: self.pass.clone(), key, call: Box::new(call) };
+        let message = ControlMessage::Call { token: self.token.clone(), key, call: Box::new(call) };
         let line = match serde_json::to_vec(&message) {
             Ok(mut line) if line.len() < CALL_BYTES => {
                 line.push(b'\n');
@@ -211,7 +211,7 @@ mod tests {
             environment: Default::default(),
             overrides: RoleOverrides::default(),
         });
-        ToolServer { pass: None, place }
+        ToolServer { token: None, place }
     }
 
     fn gotcha() -> ToolCall {
@@ -241,9 +241,9 @@ mod tests {
     async fn a_report_waits_for_the_host_of_an_unfinished_run_and_a_question_does_not() {
         let stage = Stage::new(JournalOptions::default());
         let run = RunId::new("r1");
-        let mut scribe = stage.scribe(&run);
-        scribe.record(started(&run)).unwrap();
-        scribe.commit().await.unwrap();
+        let mut recorder = stage.recorder(&run);
+        recorder.record(started(&run)).unwrap();
+        recorder.commit().await.unwrap();
         let hope = person(&stage).place.host_expectation().await;
         assert_eq!(hope, HostExpectation::Resume);
         assert_eq!(retry_time(hope, only_reads(&gotcha())), RECONNECT);

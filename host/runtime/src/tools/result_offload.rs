@@ -16,9 +16,7 @@ use baton_core::run::{standalone_offload_query, wants_offload};
 use baton_core::workflow::paths::ReservedNames;
 use baton_core::workflow::{PolicyScope, RoleServer};
 use baton_core::{RunId, SessionId, Workflow};
-use baton_inbox::{
-    ArtifactLoad, LargeResult, ResultReference, ResultStore as ProxyShelf, ToolCall, ToolReply,
-};
+use baton_inbox::{ArtifactLoad, LargeResult, ResultReference, ResultStore, ToolCall, ToolReply};
 use baton_sandbox::found_on;
 use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, StateDir, StoreError, preview, tokens};
 use baton_workspace::Workspace;
@@ -99,11 +97,11 @@ impl PendingToolResult {
     }
 
     /// Keeps it as an artifact. Blocking.
-    pub(crate) fn save(&self, shelf: &ArtifactTools) -> ArtifactSaveResult {
+    pub(crate) fn save(&self, artifact_tools: &ArtifactTools) -> ArtifactSaveResult {
         let result = match self.read() {
             Ok(bytes) => {
                 let from = (Some(self.session.clone()), self.call.as_deref());
-                save_result(&shelf.artifacts, &shelf.run, &self.tool, from, &bytes)
+                save_result(&artifact_tools.artifacts, &artifact_tools.run, &self.tool, from, &bytes)
                     .map_err(|error| error.to_string())
             }
             Err(error) => Err(format!("the result cannot be read: {error}")),
@@ -233,7 +231,7 @@ impl Drop for OfferedFileGuard {
     }
 }
 
-impl ProxyShelf for SessionResultStore {
+impl ResultStore for SessionResultStore {
     async fn place(&self, offer: LargeResult) -> Option<ResultReference> {
         let file = format!("{OFFERED}{}-{}", std::process::id(), self.count.fetch_add(1, Ordering::Relaxed));
         let offered = OfferedFileGuard(self.folder.join(&file));
@@ -241,7 +239,7 @@ impl ProxyShelf for SessionResultStore {
         let mut written = options.create_new(true).write(true).mode(0o600).open(&offered.0).ok()?;
         written.write_all(offer.text.as_bytes()).ok()?;
         let LargeResult { tool, call, text } = offer;
-        let message = ControlMessage::Offer { pass: self.door.pass.clone(), tool, call, file };
+        let message = ControlMessage::Offer { token: self.door.token.clone(), tool, call, file };
         // Without a host, and whatever else goes wrong, the agent gets its result.
         match self.ask(&message).await {
             Some(ControlReply::Placed { artifact }) => {
@@ -253,7 +251,8 @@ impl ProxyShelf for SessionResultStore {
 
     async fn load(&self, load: ArtifactLoad) -> ToolReply {
         let call = Box::new(ToolCall::ArtifactLoad(load));
-        match self.ask(&ControlMessage::Call { pass: Some(self.door.pass.clone()), key: None, call }).await {
+        match self.ask(&ControlMessage::Call { token: Some(self.door.token.clone()), key: None, call }).await
+        {
             Some(ControlReply::Called(answer)) => answer,
             Some(ControlReply::Refused { why }) => ToolReply::refused(why),
             _ => ToolReply::refused("not read: no host works on this run just now; try again in a moment"),
@@ -276,7 +275,7 @@ fn reference(name: String, version: u32, text: &str) -> ResultReference {
 
 /// Decides and keeps by itself.
 struct LocalResultStore {
-    shelf: ArtifactTools,
+    artifact_tools: ArtifactTools,
     judge: DecideFn,
 }
 
@@ -298,21 +297,21 @@ impl LocalResultStore {
         })?;
         let run = RunId::new(NO_RUN);
         Ok(Self {
-            shelf: ArtifactTools {
+            artifact_tools: ArtifactTools {
                 trees: trees_of(&state, &workspace, &run),
                 run,
                 artifacts,
                 claims: ReservedNames::default(),
                 hidden: Vec::new(),
             },
-            judge: prepared.bench.decide_fn(),
+            judge: prepared.policies.decide_fn(),
         })
     }
 }
 
-impl ProxyShelf for LocalResultStore {
+impl ResultStore for LocalResultStore {
     async fn place(&self, offer: LargeResult) -> Option<ResultReference> {
-        let (shelf, judge) = (self.shelf.clone(), self.judge.clone());
+        let (artifact_tools, judge) = (self.artifact_tools.clone(), self.judge.clone());
         let placed = tokio::task::spawn_blocking(move || {
             let LargeResult { tool, call, text } = offer;
             let size = tokens(text.as_bytes()).0;
@@ -323,15 +322,17 @@ impl ProxyShelf for LocalResultStore {
                 return None;
             }
             let from = (None, call.as_deref());
-            let kept = save_result(&shelf.artifacts, &shelf.run, &tool, from, text.as_bytes()).ok()?;
+            let kept =
+                save_result(&artifact_tools.artifacts, &artifact_tools.run, &tool, from, text.as_bytes())
+                    .ok()?;
             Some(reference(kept.name, kept.version, &text))
         });
         placed.await.ok()?
     }
 
     async fn load(&self, load: ArtifactLoad) -> ToolReply {
-        let shelf = self.shelf.clone();
-        let read = tokio::task::spawn_blocking(move || shelf.load(&load));
+        let artifact_tools = self.artifact_tools.clone();
+        let read = tokio::task::spawn_blocking(move || artifact_tools.load(&load));
         read.await.unwrap_or_else(|_| ToolReply::refused("not read: this is a fault of baton"))
     }
 }

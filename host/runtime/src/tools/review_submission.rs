@@ -44,11 +44,12 @@ impl ReviewSubmission {
     }
 
     /// Keeps the whole of it, and gives what core holds of it. Blocking.
-    pub(crate) fn save(&self, shelf: &ArtifactTools) -> Result<(ArtifactRef, AgentReport), String> {
+    pub(crate) fn save(&self, artifact_tools: &ArtifactTools) -> Result<(ArtifactRef, AgentReport), String> {
         let title = format!("Review of phase {}", self.about);
         let name = format!("reviews/phase-{}-{}.md", self.about, self.ordinal);
         let summary = format!("{title}: {} of 100", self.said.score);
-        let artifact = shelf.keep_review(self.session(), &name, &self.said.document(&title), &summary)?;
+        let artifact =
+            artifact_tools.keep_review(self.session(), &name, &self.said.document(&title), &summary)?;
         let report = self.said.report(&artifact.name);
         Ok((artifact, report))
     }
@@ -147,13 +148,17 @@ mod tests {
         let place = TestFixture::new(JournalOptions::default());
         let artifacts = ArtifactStore::open(&place.state).unwrap();
         let (trees, claims) = (crate::test_support::trees(&place), ReservedNames::default());
-        let shelf = ArtifactTools { run: RunId::new("r"), artifacts, trees, claims, hidden: Vec::new() };
+        let artifact_tools =
+            ArtifactTools { run: RunId::new("r"), artifacts, trees, claims, hidden: Vec::new() };
         let review = ReviewSubmission::of(&view(), Some(&"s2".into()), &said()).unwrap();
-        let (artifact, report) = review.save(&shelf).unwrap();
+        let (artifact, report) = review.save(&artifact_tools).unwrap();
         assert_eq!(artifact.name, "reviews/phase-first-1.md");
         assert_eq!(artifact.summary, "Review of phase first: 60 of 100");
-        let kept = shelf.artifacts.get(&shelf.run, &artifact.name, ArtifactVersion::Latest).unwrap();
-        let text = shelf.artifacts.read_range(&kept.artifact.digest, 0, 1_000).unwrap();
+        let kept = artifact_tools
+            .artifacts
+            .get(&artifact_tools.run, &artifact.name, ArtifactVersion::Latest)
+            .unwrap();
+        let text = artifact_tools.artifacts.read_range(&kept.artifact.digest, 0, 1_000).unwrap();
         assert!(String::from_utf8(text).unwrap().contains("1. a.txt:1 is empty"));
         assert!(
             matches!(report, AgentReport::ReviewSubmit { score: 60, findings, .. } if findings.len() == 1)

@@ -1,6 +1,6 @@
 //! Who may call the tools of a run. Each session has a token of its own, made when it is spawned and kept in a file that
-//! only this user can read; a call that carries it can touch its own run and nothing else. What a call comes to is the
-//! desk's (`tool_calls.rs`); how one comes in from another process is the bridge's (`mcp_server.rs`).
+//! only this user can read; a call that carries it can touch its own run and nothing else. What a call comes to is said
+//! in `tool_calls.rs`; how one comes in from another process, in `mcp_server.rs`.
 
 use std::collections::HashMap;
 use std::io;
@@ -31,15 +31,16 @@ pub struct SessionToken {
     /// Of which session.
     pub session: SessionId,
     /// What only that session knows.
-    pub token: String,
+    #[serde(rename = "token")]
+    pub secret: String,
 }
 
-/// A session's file: its pass, and where its host listens.
+/// A session's file: its token, and where its host listens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionFile {
     schema: u32,
     #[serde(flatten)]
-    pub(crate) pass: SessionToken,
+    pub(crate) token: SessionToken,
     pub(crate) socket: PathBuf,
 }
 
@@ -63,7 +64,7 @@ impl SessionFile {
     }
 }
 
-/// The passes of a run. Clones share them.
+/// The tokens of a run. Clones share them.
 #[derive(Clone)]
 pub(crate) struct SessionTokens {
     run: RunId,
@@ -76,38 +77,38 @@ impl SessionTokens {
         Self { run, state, tokens: Arc::default() }
     }
 
-    /// Makes the pass of a session that is about to be spawned. Blocking; gives the path of its file. Where it is confined,
+    /// Makes the token of a session that is about to be spawned. Blocking; gives the path of its file. Where it is confined,
     /// `within` is the folder of its boundary, and where that is for whoever is inside: it gets a second file there.
     pub(crate) fn issue(
         &self,
         session: &SessionId,
         within: Option<(&Path, &Path)>,
     ) -> io::Result<(SessionToken, PathBuf)> {
-        let token = baton_agents::random_token()?;
-        let pass = SessionToken { run: self.run.clone(), session: session.clone(), token: token.clone() };
-        let file = SessionFile { schema: SCHEMA, pass: pass.clone(), socket: self.state.control_socket() };
+        let secret = baton_agents::random_token()?;
+        let token = SessionToken { run: self.run.clone(), session: session.clone(), secret: secret.clone() };
+        let file = SessionFile { schema: SCHEMA, token: token.clone(), socket: self.state.control_socket() };
         let path = file.write(&sessions::folder(&self.state, &self.run, session))?;
         if let Some((folder, seen)) = within {
             SessionFile { socket: seen.join(SOCKET), ..file }.write(folder)?;
         }
-        self.lock().insert(session.clone(), token);
-        Ok((pass, path))
+        self.lock().insert(session.clone(), secret);
+        Ok((token, path))
     }
 
-    /// The session that a pass speaks for, dead or alive.
-    pub(crate) fn check(&self, view: &RunView, pass: &SessionToken) -> Result<SessionId, String> {
-        if pass.run != self.run {
+    /// The session that a token speaks for, dead or alive.
+    pub(crate) fn check(&self, view: &RunView, token: &SessionToken) -> Result<SessionId, String> {
+        if token.run != self.run {
             return Err(format!(
                 "this token is of run {}, and the host here works on run {}: a session reports to its own run only",
-                pass.run, self.run
+                token.run, self.run
             ));
         }
-        let known = view.phases.iter().flat_map(|phase| &phase.sessions).find(|row| row.id == pass.session);
+        let known = view.phases.iter().flat_map(|phase| &phase.sessions).find(|row| row.id == token.session);
         let Some(known) = known else {
-            return Err(format!("run {} has no session {}", self.run, pass.session));
+            return Err(format!("run {} has no session {}", self.run, token.session));
         };
-        match self.token(&known.id) {
-            Some(token) if token == pass.token => Ok(known.id.clone()),
+        match self.secret_of(&known.id) {
+            Some(secret) if secret == token.secret => Ok(known.id.clone()),
             _ => Err(format!("this is not the token of session {}: nothing is taken with it", known.id)),
         }
     }
@@ -118,14 +119,14 @@ impl SessionTokens {
     }
 
     /// From memory, or from the file that an earlier host wrote.
-    fn token(&self, session: &SessionId) -> Option<String> {
-        if let Some(token) = self.lock().get(session) {
-            return Some(token.clone());
+    fn secret_of(&self, session: &SessionId) -> Option<String> {
+        if let Some(secret) = self.lock().get(session) {
+            return Some(secret.clone());
         }
         let path = sessions::folder(&self.state, &self.run, session).join(FILE);
         let file = SessionFile::read(&path).ok()?;
-        self.lock().insert(session.clone(), file.pass.token.clone());
-        Some(file.pass.token)
+        self.lock().insert(session.clone(), file.token.secret.clone());
+        Some(file.token.secret)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, String>> {

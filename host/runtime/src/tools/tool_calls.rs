@@ -30,7 +30,7 @@ pub(crate) enum ToolCallPlan {
     Answer(ToolReply),
     /// The input is journaled, then [`ToolCallHandler::report_reply`] says what to answer.
     Report { session: Option<SessionId>, digest: Digest, report: AgentReport },
-    /// This is run where it may block; its result goes to [`Desk::kept`].
+    /// This is run where it may block; its result goes to [`ToolCallHandler::on_artifact_saved`].
     Save(Box<dyn FnOnce() -> ArtifactSaveResult + Send>),
     /// This is run where it may block, and is the answer.
     Read(Box<dyn FnOnce() -> ToolReply + Send>),
@@ -47,19 +47,19 @@ struct SessionMemory {
 
 /// Takes the calls of one run.
 pub(crate) struct ToolCallHandler {
-    passes: SessionTokens,
-    pub(crate) shelf: ArtifactTools,
+    tokens: SessionTokens,
+    pub(crate) artifact_tools: ArtifactTools,
     remembered: HashMap<SessionId, SessionMemory>,
 }
 
 impl ToolCallHandler {
-    pub(crate) fn new(passes: SessionTokens, shelf: ArtifactTools) -> Self {
-        Self { passes, shelf, remembered: HashMap::new() }
+    pub(crate) fn new(tokens: SessionTokens, artifact_tools: ArtifactTools) -> Self {
+        Self { tokens, artifact_tools, remembered: HashMap::new() }
     }
 
     /// The folder of a session.
     pub(crate) fn folder(&self, session: &SessionId) -> PathBuf {
-        self.passes.folder(session)
+        self.tokens.folder(session)
     }
 
     /// Remembers what agents may ask for.
@@ -80,12 +80,12 @@ impl ToolCallHandler {
         &self,
         run: &Run,
         view: &RunView,
-        pass: Option<&SessionToken>,
+        token: Option<&SessionToken>,
         key: Option<String>,
         call: ToolCall,
     ) -> ToolCallPlan {
         let refused = |why: String| ToolCallPlan::Answer(ToolReply::refused(format!("not recorded: {why}")));
-        let session = match pass.map(|pass| self.passes.check(view, pass)).transpose() {
+        let session = match token.map(|token| self.tokens.check(view, token)).transpose() {
             Ok(session) => session,
             Err(why) => return refused(why),
         };
@@ -102,7 +102,7 @@ impl ToolCallHandler {
         if let Err(why) = self.check_call(run, view, session.as_ref(), &call) {
             return refused(why);
         }
-        let (shelf, digest) = (self.shelf.clone(), call.digest());
+        let (artifact_tools, digest) = (self.artifact_tools.clone(), call.digest());
         let tree = report_validation::session_worktree(view, session.as_ref());
         if let Some(report) = secret_masking::mask_report(&call) {
             let digest = by_key.unwrap_or_else(|| address(session.as_ref(), digest.as_str()));
@@ -114,7 +114,7 @@ impl ToolCallHandler {
         }
         match call {
             ToolCall::ArtifactSave(save) => ToolCallPlan::Save(Box::new(move || {
-                let result = shelf.save(session.clone(), &tree, &save);
+                let result = artifact_tools.save(session.clone(), &tree, &save);
                 ArtifactSaveResult { session, key, result, says: None }
             })),
             ToolCall::ReviewSubmit(said) => match ReviewSubmission::of(view, session.as_ref(), &said) {
@@ -122,7 +122,7 @@ impl ToolCallHandler {
                     let session = review.session();
                     // Said again it is the same review, whether or not the client tells its calls apart.
                     let key = key.or_else(|| Some(digest.to_string()));
-                    let (result, says) = match review.save(&shelf) {
+                    let (result, says) = match review.save(&artifact_tools) {
                         Ok((artifact, says)) => (Ok(artifact), Some(says)),
                         Err(why) => (Err(why), None),
                     };
@@ -130,8 +130,8 @@ impl ToolCallHandler {
                 })),
                 Err(why) => refused(why),
             },
-            ToolCall::ArtifactLoad(load) => ToolCallPlan::Read(Box::new(move || shelf.load(&load))),
-            ToolCall::ArtifactList(list) => ToolCallPlan::Read(Box::new(move || shelf.list(&list))),
+            ToolCall::ArtifactLoad(load) => ToolCallPlan::Read(Box::new(move || artifact_tools.load(&load))),
+            ToolCall::ArtifactList(list) => ToolCallPlan::Read(Box::new(move || artifact_tools.list(&list))),
             _ => ToolCallPlan::Answer(self.status(view, session.as_ref())),
         }
     }
@@ -140,16 +140,16 @@ impl ToolCallHandler {
     pub(crate) fn hold(
         &self,
         view: &RunView,
-        pass: &SessionToken,
+        token: &SessionToken,
         tool: String,
         call: Option<String>,
         file: String,
     ) -> Result<PendingToolResult, String> {
-        let session = self.passes.check(view, pass)?;
+        let session = self.tokens.check(view, token)?;
         match ended(view, &session) {
             Some(_) => Err(format!("session {session} has ended")),
             None => {
-                let folder = self.passes.folder(&session);
+                let folder = self.tokens.folder(&session);
                 // Whoever is confined has no other folder of its own than that of its boundary.
                 let inside = folder.join(BOUNDARY_FOLDER);
                 let folder = if inside.is_dir() { inside } else { folder };

@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    fn herald(dir: &std::path::Path, command: &str) -> Notifier {
+    fn notifier(dir: &std::path::Path, command: &str) -> Notifier {
         let notify = NotifySettings { command: Some(command.to_owned()), bell: false };
         let run = RunId::new("r-7f");
         let state = StateDir::open(&dir.join("state"), dir).unwrap();
@@ -308,7 +308,7 @@ mod tests {
             workspace: dir.to_owned(),
             own_exe: "baton".into(),
             environment: Default::default(),
-            machine: SandboxSupport::none(),
+            sandbox_support: SandboxSupport::none(),
             command_sandbox: Default::default(),
             writable: Default::default(),
             task_folder: Default::default(),
@@ -321,13 +321,13 @@ mod tests {
     #[tokio::test]
     async fn a_command_is_told_what_happened_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
-        let mut herald = herald(dir.path(), "env | grep ^BATON_ | sort > \"$BATON_EVENT\"");
-        herald.notify(&[
+        let mut notifier = notifier(dir.path(), "env | grep ^BATON_ | sort > \"$BATON_EVENT\"");
+        notifier.notify(&[
             ProgressEvent::PhaseDone { phase: "a".into() },
             paused("What\nnow?\0"),
             ProgressEvent::Finished { ending: RunOutcome::Done },
         ]);
-        herald.finish().await;
+        notifier.finish().await;
         let root = dir.path().canonicalize().unwrap();
         assert_eq!(
             std::fs::read_to_string(dir.path().join("paused")).unwrap(),
@@ -346,10 +346,10 @@ mod tests {
     #[tokio::test]
     async fn the_end_names_what_is_not_committed() {
         let dir = tempfile::tempdir().unwrap();
-        let mut herald = herald(dir.path(), "echo \"$BATON_TEXT\" > told");
+        let mut notifier = notifier(dir.path(), "echo \"$BATON_TEXT\" > told");
         let failed = |phase: &str| ProgressEvent::NotCommitted { phase: phase.into(), why: "a lock".into() };
-        herald.notify(&[failed("a"), failed("b"), ProgressEvent::Finished { ending: RunOutcome::Done }]);
-        herald.finish().await;
+        notifier.notify(&[failed("a"), failed("b"), ProgressEvent::Finished { ending: RunOutcome::Done }]);
+        notifier.finish().await;
         let told = std::fs::read_to_string(dir.path().join("told")).unwrap();
         assert_eq!(told, "Every objective is done. Not committed: a, b; `baton report` says why.\n");
     }
@@ -357,10 +357,10 @@ mod tests {
     #[tokio::test]
     async fn phases_that_run_into_one_limit_are_one_message() {
         let dir = tempfile::tempdir().unwrap();
-        let mut herald = herald(dir.path(), "true");
+        let mut notifier = notifier(dir.path(), "true");
         let told: Vec<bool> = [wait("a"), wait("b"), over("a"), wait("c"), over("b"), over("c"), wait("a")]
             .iter()
-            .map(|notice| herald.event_for(notice).is_some())
+            .map(|notice| notifier.event_for(notice).is_some())
             .collect();
         assert_eq!(told, [true, false, false, false, false, false, true]);
     }
@@ -368,10 +368,10 @@ mod tests {
     #[tokio::test]
     async fn what_is_too_much_is_left_out_and_what_fails_is_nobodys_business() {
         let dir = tempfile::tempdir().unwrap();
-        let mut herald = herald(dir.path(), "echo x >> told; exit 3");
-        herald.notify(&vec![paused("?"); PENDING_COMMANDS_MAX * 2]);
-        assert_eq!(herald.messages.len(), PENDING_COMMANDS_MAX);
-        herald.finish().await;
+        let mut notifier = notifier(dir.path(), "echo x >> told; exit 3");
+        notifier.notify(&vec![paused("?"); PENDING_COMMANDS_MAX * 2]);
+        assert_eq!(notifier.messages.len(), PENDING_COMMANDS_MAX);
+        notifier.finish().await;
         let told = std::fs::read_to_string(dir.path().join("told")).unwrap();
         assert_eq!(told.lines().count(), PENDING_COMMANDS_MAX);
     }

@@ -97,21 +97,21 @@ mod tests {
         let run = started();
         let notice = || ProgressEvent::Finished { ending: RunOutcome::Done };
         let (updates, mut renderer) = mpsc::channel(1);
-        let mut outbox = UpdateQueue::new(updates);
+        let mut ui_updates = UpdateQueue::new(updates);
         for at in 1..=4 {
-            outbox.add(vec![notice()]);
-            outbox.offer(&run, UnixMs(at), false);
+            ui_updates.add(vec![notice()]);
+            ui_updates.offer(&run, UnixMs(at), false);
         }
-        assert!(outbox.waits());
+        assert!(ui_updates.waits());
         assert_eq!(renderer.recv().await.unwrap().notices.len(), 1);
-        outbox.room().await;
-        outbox.offer(&run, UnixMs(9), false);
+        ui_updates.room().await;
+        ui_updates.offer(&run, UnixMs(9), false);
         let late = renderer.recv().await.unwrap();
         assert_eq!((late.notices.len(), late.at), (3, UnixMs(9)));
 
         drop(renderer);
-        outbox.add(vec![notice()]);
-        outbox.room().await;
-        assert!(!outbox.waits(), "a renderer that is gone holds nothing up");
+        ui_updates.add(vec![notice()]);
+        ui_updates.room().await;
+        assert!(!ui_updates.waits(), "a renderer that is gone holds nothing up");
     }
 }

@@ -112,8 +112,8 @@ impl RunWorktrees {
         let (Some(joining), Some(joined)) = (joining, joined) else {
             return Err(WorktreeError::Gone { tree: tree.clone(), path: self.path_of(tree) });
         };
-        let flight = LandingAttempt { phase, base, round, place, joining, joined };
-        self.approach(flight, tree, merged).await
+        let attempt = LandingAttempt { phase, base, round, place, joining, joined };
+        self.approach(attempt, tree, merged).await
     }
 
     /// The state of the place that is being merged is not the present one any more: that merge leads nowhere.
@@ -125,13 +125,13 @@ impl RunWorktrees {
 
     async fn approach(
         &self,
-        flight: LandingAttempt<'_>,
+        attempt: LandingAttempt<'_>,
         tree: &WorktreeName,
         merged: &[WorktreeName],
     ) -> Result<LandResult, WorktreeError> {
-        let LandingAttempt { phase, base, round, place, joined, .. } = &flight;
+        let LandingAttempt { phase, base, round, place, joined, .. } = &attempt;
         let told_ref = self.told(phase.as_str(), *round);
-        let seen = self.seen(&flight, &self.reference("seen", phase.as_str())).await?;
+        let seen = self.seen(&attempt, &self.reference("seen", phase.as_str())).await?;
         let (seen_tree, after) = (place.tree_of(&seen).await?, place.tree_of(joined).await?);
         let now = self.snapshot(place, &[&seen_tree, &after]).await?;
         let mut is_told = false;
@@ -142,9 +142,9 @@ impl RunWorktrees {
         if now.tree != seen_tree {
             let aside = if is_told { self.aside(place, &now, &seen_tree, &after).await? } else { None };
             let Some(with_both) = aside else {
-                return self.update(&flight, &now, &seen).await;
+                return self.update(&attempt, &now, &seen).await;
             };
-            before = self.keep_state(&flight, &now, &seen).await?;
+            before = self.keep_state(&attempt, &now, &seen).await?;
             after = with_both;
         } else if seen != *base && !is_told {
             // A session resolved it and committed by itself, or the host died before it could pass on the same answer.
@@ -162,7 +162,7 @@ impl RunWorktrees {
             joined: joined.clone(),
             before,
             after,
-            branch: self.moves(&flight, &now).await?,
+            branch: self.moves(&attempt, &now).await?,
             files: u32::try_from(concerned.len()).unwrap_or(u32::MAX),
             takes_back: Vec::new(),
         };
@@ -175,14 +175,14 @@ impl RunWorktrees {
                 // Within the blink of an eye.
                 self.cross_out(place, LANDED, &record).await?;
                 let now = self.snapshot(place, &[&seen_tree, &record.change.after]).await?;
-                self.update(&flight, &now, &seen).await
+                self.update(&attempt, &now, &seen).await
             }
         }
     }
 
     /// The newest state of the place that is merged; one whose merge an agent gave up does not count.
-    async fn seen(&self, flight: &LandingAttempt<'_>, reference: &str) -> Result<String, WorktreeError> {
-        let LandingAttempt { base, place, joined, .. } = flight;
+    async fn seen(&self, attempt: &LandingAttempt<'_>, reference: &str) -> Result<String, WorktreeError> {
+        let LandingAttempt { base, place, joined, .. } = attempt;
         let mut candidate = place.commit(reference).await?;
         while let Some(seen) = candidate {
             if place.holds(&seen, joined).await? {
@@ -231,11 +231,11 @@ impl RunWorktrees {
     /// Keeps the state of the place as a commit that no branch of the user's gets.
     async fn keep_state(
         &self,
-        flight: &LandingAttempt<'_>,
+        attempt: &LandingAttempt<'_>,
         now: &WorktreeSnapshot,
         seen: &str,
     ) -> Result<String, WorktreeError> {
-        let LandingAttempt { phase, place, .. } = flight;
+        let LandingAttempt { phase, place, .. } = attempt;
         let message = format!(
             "The state of {} when phase {phase} was to land\n\nUncommitted work of run {}.\n",
             place.tree, self.0.run
@@ -249,10 +249,10 @@ impl RunWorktrees {
     /// taking along what was not committed.
     async fn moves(
         &self,
-        flight: &LandingAttempt<'_>,
+        attempt: &LandingAttempt<'_>,
         now: &WorktreeSnapshot,
     ) -> Result<Option<BranchMove>, WorktreeError> {
-        let LandingAttempt { phase, place, joined, .. } = flight;
+        let LandingAttempt { phase, place, joined, .. } = attempt;
         let (Some(head), Some(name)) = (place.head().await?, place.checked_out().await?) else {
             return Ok(None);
         };
@@ -278,11 +278,11 @@ impl RunWorktrees {
     /// Merges the place as it is now into the joining tree.
     async fn update(
         &self,
-        flight: &LandingAttempt<'_>,
+        attempt: &LandingAttempt<'_>,
         now: &WorktreeSnapshot,
         seen: &str,
     ) -> Result<LandResult, WorktreeError> {
-        let LandingAttempt { phase, place, joining, .. } = flight;
+        let LandingAttempt { phase, place, joining, .. } = attempt;
         let is_snapshot = self.is_snapshot(place, seen).await?;
         let committed = match place.head().await? {
             Some(head)
@@ -296,10 +296,10 @@ impl RunWorktrees {
         };
         let state = match committed {
             Some(head) => head,
-            None => self.keep_state(flight, now, seen).await?,
+            None => self.keep_state(attempt, now, seen).await?,
         };
         let (seen_ref, told_ref) =
-            (self.reference("seen", phase.as_str()), self.told(phase.as_str(), flight.round));
+            (self.reference("seen", phase.as_str()), self.told(phase.as_str(), attempt.round));
         place.set_ref(&seen_ref, &state).await?;
         place.set_ref(&joining.fork, &state).await?;
         match joining.join(&seen_ref, "Join what had changed meanwhile").await? {

@@ -52,14 +52,15 @@ pub(super) fn arms(
 ) -> anyhow::Result<LoadedArms> {
     let config = RunLocation::here(place)?.config;
     let load = |name: String, workflow: Workflow, bundle: &PolicyBundle| -> anyhow::Result<SimulatedArm> {
-        let cast = load_policies(&config, &workflow, bundle)
+        let policies = load_policies(&config, &workflow, bundle)
             .map_err(|error| placed(&workflow.policies)(error.into()))?;
-        let (pins, blobs, cast) = (cast.pins().to_vec(), cast.blobs().to_vec(), Arc::new(cast));
+        let (pins, blobs, policies) =
+            (policies.pins().to_vec(), policies.blobs().to_vec(), Arc::new(policies));
         let loaded = {
-            let cast = Arc::clone(&cast);
-            Box::new(move |link: &BindingLink| cast.policy(link))
+            let policies = Arc::clone(&policies);
+            Box::new(move |link: &BindingLink| policies.policy(link))
         };
-        Ok(SimulatedArm { name, workflow, pins, blobs, router: Box::new(move || cast.router()), loaded })
+        Ok(SimulatedArm { name, workflow, pins, blobs, router: Box::new(move || policies.router()), loaded })
     };
     if named.is_empty() {
         if !settings.is_empty() {

@@ -20,7 +20,7 @@ struct SampleArmShape {
 const CONTROL: SampleArmShape = SampleArmShape { done: 80, tokens: 210_000, wasted_turns: 4 };
 
 /// SplitMix64: the same numbers everywhere, for ever.
-fn dice(of: u64) -> u64 {
+fn split_mix(of: u64) -> u64 {
     let mut z = of.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -28,7 +28,7 @@ fn dice(of: u64) -> u64 {
 }
 
 fn run(arm: &str, index: u64, seed: u64, kind: SampleArmShape) -> RunMetrics {
-    let roll = |what: u64, below: u64| dice(seed ^ (index << 20) ^ (what << 40)) % below;
+    let roll = |what: u64, below: u64| split_mix(seed ^ (index << 20) ^ (what << 40)) % below;
     let completed = (0..6).filter(|objective| roll(*objective, 100) < kind.done).count() as u32;
     RunMetrics {
         run: RunId::new(format!("{arm}-{index}")),

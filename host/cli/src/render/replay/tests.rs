@@ -14,7 +14,7 @@ fn lead(turns: u32, tokens: u64, seconds: u64) -> LeadTime {
 
 fn context(
     session: &str,
-    fate: ContextOutcome,
+    outcome: ContextOutcome,
     recorded: WarningOutcome,
     candidate: WarningOutcome,
     off_course: bool,
@@ -23,7 +23,7 @@ fn context(
     let context = ContextWarnings {
         id,
         phase: "20".into(),
-        fate,
+        outcome,
         turns: 14,
         recorded,
         candidate: Some(candidate),

@@ -214,7 +214,7 @@ fn what_runs_before_the_work_runs_before_the_start_is_measured_and_once() {
     assert_eq!(course, ["test -f a 0", "make test 0", "baseline", "spawn", "test -f a 1", "make test 1"]);
     let phase = &world.run.phases[0];
     assert!(!phase.passed_before(0), "one of the two failed before");
-    assert_eq!(phase.goals[0].done_by, Some(EvidenceKind::Checked));
+    assert_eq!(phase.objectives[0].done_by, Some(EvidenceKind::Checked));
 }
 
 #[test]

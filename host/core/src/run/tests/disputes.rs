@@ -436,20 +436,20 @@ fn earlier_contents_of_files_are_known() {
     let mut measure = |at, files: &[(&str, &str)]| {
         let changed = files.iter().map(|(path, content)| file(path, content)).collect();
         phase.set_facts(&WorkspaceFacts { changed, ..Default::default() }, UnixMs(at));
-        phase.past_looks.clone()
+        phase.past_measurements.clone()
     };
     assert!(measure(1, &[("a", "1"), ("b", "1")]).contents.is_empty());
-    let looks = measure(2, &[("a", "2"), ("b", "1")]);
-    assert_eq!((looks.newest_at, looks.newest_is_whole), (UnixMs(2), true));
-    assert_eq!(looks.contents, BTreeMap::from([("a".to_owned(), vec![Digest::of("1")])]));
+    let measurements = measure(2, &[("a", "2"), ("b", "1")]);
+    assert_eq!((measurements.newest_at, measurements.newest_is_whole), (UnixMs(2), true));
+    assert_eq!(measurements.contents, BTreeMap::from([("a".to_owned(), vec![Digest::of("1")])]));
     // As it was at the start of the phase, it is not listed.
-    let looks = measure(3, &[("a", "1")]);
-    assert_eq!(looks.contents["a"], [Digest::of("1"), Digest::of("2")]);
-    assert_eq!(looks.contents["b"], [Digest::of("1")]);
+    let measurements = measure(3, &[("a", "1")]);
+    assert_eq!(measurements.contents["a"], [Digest::of("1"), Digest::of("2")]);
+    assert_eq!(measurements.contents["b"], [Digest::of("1")]);
     for round in 0..40 {
         measure(4, &[("a", &round.to_string())]);
     }
-    assert_eq!(phase.past_looks.contents["a"].len(), 16);
+    assert_eq!(phase.past_measurements.contents["a"].len(), 16);
 }
 
 #[test]
@@ -521,7 +521,7 @@ fn what_is_done_again_is_not_asked_about() {
     let mut world = walked(Vec::new());
     let p = 0;
     let dispute = Dispute {
-        goal: 0,
+        objective: 0,
         words: "lost".into(),
         reported: None,
         is_from_last_measurement: false,
@@ -530,7 +530,7 @@ fn what_is_done_again_is_not_asked_about() {
     };
     world.run.phases[p].disputes.push(dispute);
     world.run.reopen(p, 0, ObjectiveStatus::InProgress, "its review found nothing");
-    assert!(world.run.phases[p].disputes.is_empty() && world.run.phases[p].goals[0].has_lost_work);
+    assert!(world.run.phases[p].disputes.is_empty() && world.run.phases[p].objectives[0].has_lost_work);
 }
 
 #[test]

@@ -31,8 +31,8 @@ fn world(script: Vec<ScriptedTurn>, verdicts: Vec<bool>) -> TestRun {
     flow.phases[1].depends_on = vec!["1".into()];
     flow.phases[1].verify = Some("check".into());
     // Some prompts have large parts, and every second context is full enough to keep them out.
-    for (phase, goal) in [(0, 1), (0, 2), (1, 1)] {
-        flow.phases[phase].objectives[goal].description = "Do it well.\n".repeat(500);
+    for (phase, objective) in [(0, 1), (0, 2), (1, 1)] {
+        flow.phases[phase].objectives[objective].description = "Do it well.\n".repeat(500);
     }
     let mut world = TestRun::new(flow);
     world.offload_from = 400;

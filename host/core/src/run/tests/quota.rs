@@ -17,13 +17,13 @@ fn at_work() -> TestRun {
     while world.run.phases.is_empty() || world.run.session(0).is_none_or(|session| session.prompts == 0) {
         assert!(world.step());
     }
-    world.run.out.clear();
+    world.run.emitted.clear();
     world
 }
 
 /// The waits that were told, as: who tries again, whether by itself, and the words.
 fn told(world: &mut TestRun) -> Vec<(Option<UnixMs>, bool, String)> {
-    let told = world.run.out.drain(..).filter_map(|intent| match intent.action {
+    let told = world.run.emitted.drain(..).filter_map(|intent| match intent.action {
         Action::Notify(ProgressEvent::QuotaWait { retry_at, by_itself, said, .. }) => {
             Some((retry_at, by_itself, said))
         }
@@ -40,17 +40,17 @@ fn when_the_host_tries_again_is_told_after_the_agent_gave_up() {
     let now = world.run.now;
     world.run.begin_agent_quota_wait(0, QuotaCause::Usage, None, hit());
     assert_eq!(told(&mut world), [(None, false, hit())], "nothing says that it tries again");
-    let numbers = world.run.actions;
+    let numbers = world.run.last_action_id;
     world.run.begin_host_quota_wait(0, QuotaCause::Usage, None, &[0], hit(), None);
     let retry_at = now + world.run.backoff(0);
     assert_eq!(told(&mut world), [(Some(retry_at), false, hit())]);
-    assert_eq!(world.run.actions, numbers, "journals of earlier versions fold as they were written");
+    assert_eq!(world.run.last_action_id, numbers, "journals of earlier versions fold as they were written");
 
     // Whose judgment it is, if another policy called it a limit.
     let mut world = at_work();
     world.run.begin_host_quota_wait(0, QuotaCause::Usage, None, &[0], hit(), Some("false.wasm".into()));
     let is_named = |intent: &crate::action::Intent| matches!(&intent.action, Action::Notify(ProgressEvent::QuotaWait { judged_by: Some(policy), .. }) if policy == "false.wasm");
-    assert!(world.run.out.iter().any(is_named));
+    assert!(world.run.emitted.iter().any(is_named));
 
     // A reset that was told already is not told again.
     let mut world = at_work();

@@ -278,7 +278,7 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
         assert!(world.step());
     }
     let missing = "out/b.txt".to_owned();
-    world.run.phases[0].goals[1].spec.files = vec![missing.clone()];
+    world.run.phases[0].objectives[1].spec.files = vec![missing.clone()];
     world.run.phases[0].facts.missing = vec![missing];
     let done = ["a", "b"].map(Into::into).to_vec();
     let decision = CompletionDecision { done, evidence: Vec::new(), reason: "c is open".into() };
@@ -311,7 +311,7 @@ fn an_answer_about_a_stall_that_is_over_ends_nothing() {
     }
     let request = asked(&world).unwrap();
     // Meanwhile its prompt has ended.
-    world.run.judge(0, AssessTrigger::PromptEnded, vec![0]);
+    world.run.on_workspace_measured(0, AssessTrigger::PromptEnded, vec![0]);
     let step = world.run.phases[0].step.clone();
     let retry = RecoveryDecision { action: RecoveryAction::Retry, reason: "it stalls".into() };
     world.run.apply_answer_at_work(0, request, &Ok(Decision::Recover(retry)));
@@ -389,7 +389,7 @@ fn a_policy_sees_the_words_of_a_handoff_until_an_objective_is_reported_as_done()
     assert_eq!((before.others_open, before.phase_files_changed), (vec!["b".into()], 0));
     let tell = |world: &mut TestRun, report: AgentReport, nth: u32| {
         let digest = Digest::of(format!("{nth}"));
-        world.run.reported(Some(&"s1".into()), &digest, &report);
+        world.run.on_reported(Some(&"s1".into()), &digest, &report);
     };
     let done = || AgentReport::ObjectiveUpdate {
         objective: "a".into(),

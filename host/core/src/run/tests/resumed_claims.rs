@@ -92,11 +92,11 @@ fn git_may_have_put_files_there() {
     now.git.present = true;
     let mut is_shown = |head: &str, dirty_files| {
         (now.git.head, now.git.dirty_files) = (head.to_owned(), dirty_files);
-        phase.goals[0].claim = crate::run::claim_status::ClaimStatus::Unconfirmed;
+        phase.objectives[0].claim = crate::run::claim_status::ClaimStatus::Unconfirmed;
         phase.set_facts(&before, UnixMs(1));
-        phase.goals[0].claim = crate::run::claim_status::ClaimStatus::Unconfirmed;
+        phase.objectives[0].claim = crate::run::claim_status::ClaimStatus::Unconfirmed;
         phase.set_facts(&now, UnixMs(2));
-        phase.goals[0].claim == crate::run::claim_status::ClaimStatus::Measured
+        phase.objectives[0].claim == crate::run::claim_status::ClaimStatus::Measured
     };
     assert!(is_shown("", 1));
     assert!(!is_shown("", 0));

@@ -126,7 +126,7 @@ fn a_review_that_changes_what_it_looks_at_does_not_count() {
     world.run.phases[review].facts.changed = found;
     let id = world.run.phases[review].spec.id.clone();
     let said = ReviewScore { score: 95, summary: "right".into(), findings: Vec::new() };
-    world.run.phases[review].submitted = Some(said);
+    world.run.phases[review].submitted_review = Some(said);
     world.run.phases[0].step = PhaseStep::UnderReview { review: id };
     world.run.end_review(0);
     let work = &world.run.phases[0];

@@ -21,7 +21,7 @@ fn a_file_that_another_objective_was_done_by_shows_nothing_of_this_one() {
     // A11
     let mut phase = of_one_file();
     assert_eq!(phase.changed_for(&[1]), 1, "it may have been done ahead");
-    phase.goals[0].status = ObjectiveStatus::Done;
+    phase.objectives[0].status = ObjectiveStatus::Done;
     phase.focus_baseline = (vec![1], phase.facts.clone());
     assert_eq!((phase.changed_for(&[1]), phase.basis(1)), (0, EvidenceKind::Answer));
     phase.facts.changed[0].bytes = 9;
@@ -71,7 +71,7 @@ fn a_session_is_judged_by_all_that_it_reported_and_by_what_it_takes_back() {
     let mut phase = of_one_file();
     let session = SessionId::from("s1");
     phase.session = Some(session.clone());
-    let objective = |id: &str| Objective { id: id.into(), ..phase.goals[0].spec.clone() };
+    let objective = |id: &str| Objective { id: id.into(), ..phase.objectives[0].spec.clone() };
     let done = |id: &str, by: &SessionId, is_unassessed, basis| ObjectiveState {
         status: ObjectiveStatus::Done,
         by: Some(by.clone()),
@@ -80,7 +80,7 @@ fn a_session_is_judged_by_all_that_it_reported_and_by_what_it_takes_back() {
         ..ObjectiveState::new(objective(id))
     };
     let other = SessionId::from("s0");
-    let goals = vec![
+    let objectives = vec![
         ObjectiveState::new(objective("open")),
         done("beside", &session, true, EvidenceKind::Reported),
         done("earlier", &session, false, EvidenceKind::Answer),
@@ -88,7 +88,7 @@ fn a_session_is_judged_by_all_that_it_reported_and_by_what_it_takes_back() {
         done("checked", &session, true, EvidenceKind::Checked),
         done("accepted", &session, false, EvidenceKind::Accepted),
     ];
-    phase.goals = goals;
+    phase.objectives = objectives;
     assert_eq!(phase.objectives_to_judge(vec![0], ""), [0, 1]);
     assert_eq!(phase.objectives_to_judge(vec![0], "**Not done:** earlier, checked and accepted"), [0, 1, 2]);
     assert_eq!(
@@ -96,11 +96,11 @@ fn a_session_is_judged_by_all_that_it_reported_and_by_what_it_takes_back() {
         [0, 1, 2]
     );
     let note = "five lines; but earlier lacks two".to_owned();
-    phase.goals[1].reported =
+    phase.objectives[1].reported =
         Some(ObjectiveReport { status: ObjectiveStatus::Done, note, by: None, before_prompt: None });
     assert_eq!(phase.objectives_to_judge(vec![0], ""), [0, 1, 2], "a note speaks of it");
-    phase.goals[1].reported = None;
-    phase.goals[2].spec.id = "a".into();
+    phase.objectives[1].reported = None;
+    phase.objectives[2].spec.id = "a".into();
     assert_eq!(phase.objectives_to_judge(vec![0], "It was a stub."), [0, 1]);
     assert_eq!(phase.objectives_to_judge(vec![0], "out.txt was a stub."), [0, 1, 2]);
     assert_eq!(phase.objectives_to_judge(Vec::new(), "Not done: earlier"), Vec::<usize>::new());

@@ -49,7 +49,7 @@ impl WorkflowChecker<'_, '_> {
         shapes: ModesSchema,
         files: &[LocatedValue<String>],
         roles: &mut BTreeMap<RoleName, Role>,
-        cast: &AgentDefault,
+        default_agent: &AgentDefault,
     ) -> ActiveMode {
         let mut active = ActiveMode::default();
         for file in files {
@@ -63,7 +63,7 @@ impl WorkflowChecker<'_, '_> {
         }
         let before = roles.clone();
         for (of, shape) in shapes.given() {
-            let said = self.mode(of, shape, &before, cast, &mut active.providers);
+            let said = self.mode(of, shape, &before, default_agent, &mut active.providers);
             if of == mode {
                 active.turns.extend(said.turns);
                 active.continuations = said.continuations;
@@ -78,7 +78,7 @@ impl WorkflowChecker<'_, '_> {
         mode: Mode,
         shape: ModeSchema,
         roles: &BTreeMap<RoleName, Role>,
-        cast: &AgentDefault,
+        default_agent: &AgentDefault,
         providers: &mut BTreeSet<String>,
     ) -> ModeSettings {
         let table = format!("[modes.{}.turns]", mode.name());
@@ -109,7 +109,7 @@ impl WorkflowChecker<'_, '_> {
                 self.problems.at(policies.span(), "policies", what, hint);
             }
             let name = RoleName::new(name);
-            let role = roles.get(&name).cloned().unwrap_or_else(|| cast.role());
+            let role = roles.get(&name).cloned().unwrap_or_else(|| default_agent.role());
             let role = self.role_over(&place, role, shape.into_inner());
             providers.insert(role.provider().to_owned());
             said.roles.insert(name, role);

@@ -49,16 +49,16 @@ impl WorkflowChecker<'_, '_> {
     pub(super) fn roles(
         &mut self,
         shapes: BTreeMap<String, LocatedValue<RoleSchema>>,
-        cast: &AgentDefault,
+        default_agent: &AgentDefault,
     ) -> BTreeMap<RoleName, Role> {
-        let mut roles = BTreeMap::from([(RoleName::from(EXECUTOR), cast.role())]);
+        let mut roles = BTreeMap::from([(RoleName::from(EXECUTOR), default_agent.role())]);
         for (name, shape) in shapes {
             if !is_id(&name) {
                 let what = format!("a role cannot be called \"{}\"", name.escape_debug());
                 self.problems.at(shape.span(), "roles", what, ID_RULE);
             }
             let place = format!("in [roles.{name}]");
-            let role = self.role_over(&place, cast.role(), shape.into_inner());
+            let role = self.role_over(&place, default_agent.role(), shape.into_inner());
             roles.insert(RoleName::new(name), role);
         }
         roles
@@ -247,14 +247,14 @@ impl WorkflowChecker<'_, '_> {
         &mut self,
         phases: &[LocatedValue<PhaseSchema>],
         roles: &mut BTreeMap<RoleName, Role>,
-        cast: &AgentDefault,
+        default_agent: &AgentDefault,
     ) {
         for phase in phases.iter().map(LocatedValue::get) {
             if let Some(role) = &phase.role {
-                self.role_of_phase("role", role.get(), role.span(), roles, cast);
+                self.role_of_phase("role", role.get(), role.span(), roles, default_agent);
             }
             if let Some(review) = &phase.review {
-                self.role_of_phase("review", review.get().role(), review.span(), roles, cast);
+                self.role_of_phase("review", review.get().role(), review.span(), roles, default_agent);
             }
         }
     }
@@ -265,14 +265,14 @@ impl WorkflowChecker<'_, '_> {
         role: &str,
         span: Range<usize>,
         roles: &mut BTreeMap<RoleName, Role>,
-        cast: &AgentDefault,
+        default_agent: &AgentDefault,
     ) {
         let name = RoleName::from(role);
         if roles.contains_key(&name) {
             return;
         }
         if is_role(role, roles) {
-            roles.insert(name, cast.role());
+            roles.insert(name, default_agent.role());
         } else {
             let what = format!("`{key}` names `{}`, which is no role", role.escape_debug());
             self.problems.at(span, key, what, role_hint(role, roles));

@@ -184,8 +184,8 @@ fn an_agent_says_where_it_is_named() {
     let place = |top: &str, phase: usize| {
         let workflow = parse(&with(top, "[[phases]]\nid = \"two\"\nagent = \"codex\"\nobjectives = [{ id = \"x\", description = \"x\" }]"), "w.toml", "/").unwrap();
         let named = workflow.agent_origin(&workflow.phases[phase]);
-        let cast = workflow.with_agent("acp:other".parse().unwrap());
-        assert_eq!(cast.agent_origin(&cast.phases[phase]), "`--agent` on the command line");
+        let changed = workflow.with_agent("acp:other".parse().unwrap());
+        assert_eq!(changed.agent_origin(&changed.phases[phase]), "`--agent` on the command line");
         named
     };
     assert_eq!(place("agent = \"claude\"", 0), "`agent` at the top level of the workflow");

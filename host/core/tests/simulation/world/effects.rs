@@ -24,38 +24,38 @@ impl SimulationWorld<'_> {
             Action::RequestDecision { request, question, .. } => {
                 let fan_out = self.workflow.limits.split_fan_out;
                 let (result, label) =
-                    policy::decide(&question.ask, self.now, fan_out, &mut self.dice, &self.temper);
+                    policy::decide(&question.ask, self.now, fan_out, &mut self.rng, &self.temper);
                 let input = Input::Decided { request: *request, result, label: Box::new(label) };
                 self.later(200, ScheduledItem::Take(input));
                 return Ok(());
             }
             Action::Spawn(spec) => {
-                self.ground.check(&spec.tree, "a session")?;
-                if self.dice.percent(self.temper.broken) {
+                self.model_trees.check(&spec.tree, "a session")?;
+                if self.rng.percent(self.temper.broken) {
                     let error = "no such program".to_owned();
-                    match self.dice.percent(25) {
+                    match self.rng.percent(25) {
                         true => ActionOutcome::Unstartable { error },
                         false => ActionOutcome::Failed { error },
                     }
                 } else {
                     self.agents.insert(spec.session.clone(), ModelAgent::new(spec.clone()));
                     let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
-                    let at = self.now + DurationMs(self.dice.within(1, ANSWER_MS));
+                    let at = self.now + DurationMs(self.rng.within(1, ANSWER_MS));
                     self.at(at, ScheduledItem::Agent(spec.session.clone(), 0, AgentMove::Say(ready)));
-                    let (compacts, interrupts) = (self.dice.percent(70), self.dice.percent(80));
+                    let (compacts, interrupts) = (self.rng.percent(70), self.rng.percent(80));
                     let capabilities = Capabilities { compacts, interrupts, ..Capabilities::default() };
                     ActionOutcome::Spawned { group: 1, started: 1, capabilities }
                 }
             }
             Action::Prompt { session, kind, focus, .. } => {
-                let (dice, temper) = (&mut self.dice, &self.temper);
-                let acts = self.agents.get_mut(session).map(|agent| agent.answer(*kind, focus, dice, temper));
+                let (rng, temper) = (&mut self.rng, &self.temper);
+                let acts = self.agents.get_mut(session).map(|agent| agent.answer(*kind, focus, rng, temper));
                 self.tell(session, acts)
             }
             Action::Compact { session, .. } => {
-                let dice = &mut self.dice;
+                let rng = &mut self.rng;
                 let acts = self.agents.get_mut(session).map(|agent| {
-                    vec![(DurationMs(dice.within(1, ANSWER_MS)), AgentMove::Say(agent.compacted(dice)))]
+                    vec![(DurationMs(rng.within(1, ANSWER_MS)), AgentMove::Say(agent.compacted(rng)))]
                 });
                 self.tell(session, acts)
             }
@@ -74,7 +74,7 @@ impl SimulationWorld<'_> {
                 let acts = self.agents.get_mut(session).map(|agent| {
                     agent.epoch += 1;
                     let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
-                    vec![(DurationMs(self.dice.within(0, ANSWER_MS)), AgentMove::Exit(exit))]
+                    vec![(DurationMs(self.rng.within(0, ANSWER_MS)), AgentMove::Exit(exit))]
                 });
                 self.tell(session, acts)
             }
@@ -85,26 +85,26 @@ impl SimulationWorld<'_> {
             | Action::Merge { .. }
             | Action::Unmerge { .. }
             | Action::Land { .. } => {
-                self.ground.perform(&action, &self.workflow.phases, &mut self.dice, &self.temper)?
+                self.model_trees.perform(&action, &self.workflow.phases, &mut self.rng, &self.temper)?
             }
             Action::CommitToBranch { .. } => self.or_broken(ActionOutcome::nothing_to_commit()),
             Action::Assess { tree, expected, .. } => {
-                self.ground.check(tree, "a measurement")?;
-                let facts = self.ground.facts(tree, expected, &self.workflow.phases);
+                self.model_trees.check(tree, "a measurement")?;
+                let facts = self.model_trees.facts(tree, expected, &self.workflow.phases);
                 self.or_broken(ActionOutcome::Assessed { facts })
             }
             Action::Inspect { tree, .. } => {
-                self.ground.check(tree, "an inspection")?;
+                self.model_trees.check(tree, "an inspection")?;
                 let (missing_files, secrets) = (Vec::new(), Vec::new());
-                let (commits_since, diverged) = (self.dice.count(0, 3), self.dice.percent(5));
+                let (commits_since, diverged) = (self.rng.count(0, 3), self.rng.percent(5));
                 self.or_broken(ActionOutcome::Inspected { missing_files, secrets, commits_since, diverged })
             }
             Action::Verify { tree, command, .. } => {
-                self.ground.check(tree, "a verification")?;
+                self.model_trees.check(tree, "a verification")?;
                 if command.is_empty() {
                     return Err("a verification by no command".into());
                 }
-                let passed = !self.dice.percent(self.temper.red) && !self.ground.is_open(tree);
+                let passed = !self.rng.percent(self.temper.red) && !self.model_trees.is_open(tree);
                 let (code, findings) = (Some(i32::from(!passed)), "expected 4, found 5".into());
                 self.or_broken(ActionOutcome::Verified { passed, code, findings, artifact: None })
             }
@@ -146,7 +146,7 @@ impl SimulationWorld<'_> {
     }
 
     fn or_broken(&mut self, outcome: ActionOutcome) -> ActionOutcome {
-        match self.dice.percent(self.temper.broken) {
+        match self.rng.percent(self.temper.broken) {
             true => ActionOutcome::Failed { error: "the disk is full".into() },
             false => outcome,
         }
@@ -178,9 +178,9 @@ impl SimulationWorld<'_> {
                 self.take(Input::SessionEnded { session, exit })
             }
             AgentMove::Work(pieces) => {
-                self.ground.work(&tree, &pieces)?;
-                if !self.dice.percent(self.temper.unresolved) {
-                    self.ground.resolve(&tree);
+                self.model_trees.work(&tree, &pieces)?;
+                if !self.rng.percent(self.temper.unresolved) {
+                    self.model_trees.resolve(&tree);
                 }
                 Ok(())
             }
@@ -195,7 +195,7 @@ impl SimulationWorld<'_> {
     fn report(&mut self, session: SessionId, report: AgentReport) {
         self.reports += 1;
         let digest = Digest::of(format!("report {}", self.reports));
-        for _ in 0..if self.dice.percent(5) { 2 } else { 1 } {
+        for _ in 0..if self.rng.percent(5) { 2 } else { 1 } {
             let (session, digest, report) = (Some(session.clone()), digest.clone(), report.clone());
             // Before whatever the agent says next.
             self.at(self.now, ScheduledItem::Take(Input::Reported { session, digest, report }));

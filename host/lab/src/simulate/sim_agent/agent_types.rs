@@ -66,8 +66,8 @@ impl AgentProfile {
             FullWindowBehavior::Silence,
             FullWindowBehavior::DropOldest,
         ];
-        let mut dice = SimRng::of(seed, "manner", "");
-        Self { full_window_behavior: all[dice.by_weight(&weights)], says: dice.chance(model.context.says) }
+        let mut rng = SimRng::of(seed, "manner", "");
+        Self { full_window_behavior: all[rng.by_weight(&weights)], says: rng.chance(model.context.says) }
     }
 }
 
@@ -75,7 +75,7 @@ impl AgentProfile {
 pub(in crate::simulate) struct SimContext<'w> {
     pub(in crate::simulate) seed: u64,
     pub(in crate::simulate) model: &'w Model,
-    pub(in crate::simulate) ground: &'w mut WorkspaceModel,
+    pub(in crate::simulate) workspace_model: &'w mut WorkspaceModel,
     pub(in crate::simulate) limits: &'w QuotaOutages,
     pub(in crate::simulate) now: UnixMs,
     /// Turns that were worked on an objective so far, by anybody: names the stream of chance of the next one.

@@ -35,7 +35,7 @@ impl SimAgent {
         }
         let needed = around.needed(about);
         let mut is_through = true;
-        around.ground.work(&self.spec.tree, about, |piece| {
+        around.workspace_model.work(&self.spec.tree, about, |piece| {
             piece.turns += 1.0;
             // What is half done lies there already.
             if piece.version == 0 && piece.turns * 2.0 >= needed {
@@ -56,16 +56,16 @@ impl SimAgent {
         step: &mut SimAgentStep,
         around: &mut SimContext<'_>,
     ) {
-        let piece = around.ground.piece(&self.spec.tree, about);
-        let mut dice = SimRng::of(around.seed, "quality", &format!("{about}/{}", piece.version));
+        let piece = around.workspace_model.piece(&self.spec.tree, about);
+        let mut rng = SimRng::of(around.seed, "quality", &format!("{about}/{}", piece.version));
         let came = match piece.finished {
             Some(true) => WorkQuality::Correct,
-            _ => self.quality(dice.uniform(), around),
+            _ => self.quality(rng.uniform(), around),
         };
         let (honest, reports) =
-            (dice.chance(around.model.quality.truth), dice.chance(around.model.quality.reports));
+            (rng.chance(around.model.quality.truth), rng.chance(around.model.quality.reports));
         let mend = around.model.work.mend;
-        around.ground.work(&self.spec.tree, about, |piece| match came {
+        around.workspace_model.work(&self.spec.tree, about, |piece| match came {
             WorkQuality::NotDone => piece.turns = needed * (1.0 - mend),
             _ => {
                 piece.version += 1;
@@ -73,7 +73,7 @@ impl SimAgent {
             }
         });
         if came != WorkQuality::NotDone {
-            for path in around.ground.files(about) {
+            for path in around.workspace_model.files(about) {
                 self.calls += 1;
                 let id = format!("call-{}", self.calls);
                 step.push_event(AgentEvent::ToolCall {
@@ -152,7 +152,7 @@ impl SimAgent {
             }
             PromptKind::Merging => {
                 if SimRng::of(around.seed, "resolves", &name).chance(around.model.merge.resolved) {
-                    around.ground.resolve(&self.spec.tree);
+                    around.workspace_model.resolve(&self.spec.tree);
                 }
                 answer.push_str("The conflicts are resolved so that both sides keep what they wanted. ");
             }
@@ -173,7 +173,8 @@ impl SimAgent {
 
     /// A score by what is really right, as far as a reviewer sees it.
     fn review(&self, name: &str, around: &mut SimContext<'_>) -> AgentReport {
-        let finished = |objective: &ObjectiveId| around.ground.piece(&self.spec.tree, objective).finished;
+        let finished =
+            |objective: &ObjectiveId| around.workspace_model.piece(&self.spec.tree, objective).finished;
         let there = around.asked.iter().filter(|objective| finished(objective).is_some()).count();
         let wrong: Vec<_> =
             around.asked.iter().filter(|objective| finished(objective) == Some(false)).cloned().collect();

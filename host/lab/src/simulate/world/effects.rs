@@ -1,5 +1,5 @@
 //! What comes of each intent in a simulated world. Nothing is judged here that a host would judge: decisions are asked of the
-//! real components, and everything else is answered as the ground stands.
+//! real components, and everything else is answered as the workspace model stands.
 
 use baton_core::facts::AgentEvent;
 use baton_core::input::ArtifactRef;
@@ -29,7 +29,7 @@ impl SimWorld<'_> {
             }
             Action::Spawn(spec) => {
                 outcome = Some(
-                    match self.dice("start", spec.phase.as_str()).chance(self.model.trouble.starts_fail) {
+                    match self.rng("start", spec.phase.as_str()).chance(self.model.trouble.starts_fail) {
                         true => ActionOutcome::Failed {
                             error: "cannot start the agent: it closed its output at once".to_owned(),
                         },
@@ -84,7 +84,7 @@ impl SimWorld<'_> {
             }
             Action::Notify(_) => return,
             Action::Assess { phase, baseline, expected, tree } => {
-                outcome = Some(self.ground.assess(phase, *baseline, expected, tree));
+                outcome = Some(self.workspace_model.assess(phase, *baseline, expected, tree));
             }
             Action::Verify { phase, tree, .. } => {
                 takes = DurationMs((self.model.verification.seconds * 1000.0) as u64 + EFFECT_MS);
@@ -100,8 +100,8 @@ impl SimWorld<'_> {
             | Action::Merge { phase, .. }
             | Action::Unmerge { phase, .. }
             | Action::Land { phase, .. } => {
-                let mut dice = self.dice(action.name(), phase.as_str());
-                outcome = Some(self.ground.perform(&action, &mut dice, self.model));
+                let mut rng = self.rng(action.name(), phase.as_str());
+                outcome = Some(self.workspace_model.perform(&action, &mut rng, self.model));
             }
             Action::Inspect { .. } => {
                 let (missing_files, secrets) = (Vec::new(), Vec::new());
@@ -132,10 +132,10 @@ impl SimWorld<'_> {
                 outcome = Some(ActionOutcome::Offloaded { artifacts });
             }
             Action::Ask { .. } => {
-                let mut dice = self.dice("person", "delay");
+                let mut rng = self.rng("person", "delay");
                 let (looks, after) = (
-                    dice.chance(self.model.person.answers),
-                    dice.seconds(self.model.person.minutes * 60.0, 1.0),
+                    rng.chance(self.model.person.answers),
+                    rng.seconds(self.model.person.minutes * 60.0, 1.0),
                 );
                 if looks {
                     self.after(after + takes + DurationMs(1), SimEvent::Person(id));
@@ -173,20 +173,20 @@ impl SimWorld<'_> {
     /// A verification command, run where the work is.
     fn verify(&mut self, phase: &PhaseId, tree: &WorktreeName) -> ActionOutcome {
         let held = self.held.get(phase).cloned().unwrap_or_default();
-        let mut dice = self.dice("verify", phase.as_str());
+        let mut rng = self.rng("verify", phase.as_str());
         let verification = &self.model.verification;
         let (mut failing, mut found): (Vec<String>, Vec<ObjectiveId>) = (Vec::new(), Vec::new());
         for objective in held {
-            let is_right = self.ground.piece(tree, &objective).finished == Some(true);
-            if !is_right && !dice.chance(verification.blind) {
+            let is_right = self.workspace_model.piece(tree, &objective).finished == Some(true);
+            if !is_right && !rng.chance(verification.blind) {
                 failing.push(format!("FAIL {objective}: expected 4, found 5"));
                 found.push(objective);
             }
         }
-        if failing.is_empty() && dice.chance(verification.flaky) {
+        if failing.is_empty() && rng.chance(verification.flaky) {
             failing.push("FAIL setup: connection refused (os error 111)".to_owned());
         }
-        if self.ground.is_open(tree) {
+        if self.workspace_model.is_open(tree) {
             failing.push("FAIL build: conflict markers in src/lib.rs".to_owned());
         }
         if !found.is_empty() {

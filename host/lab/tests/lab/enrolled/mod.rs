@@ -117,13 +117,13 @@ impl TestStateRoot {
         &mut self,
         definition: &ExperimentDefinition,
         unit: &str,
-        fate: impl FnOnce(&str) -> PlannedRunOutcome,
+        outcome: impl FnOnce(&str) -> PlannedRunOutcome,
     ) -> Option<String> {
         let ArmAssignment { assignment, arm, version, .. } =
             assign(definition, definition.current().unwrap(), unit)?;
         let arm_name = arm.name.to_string();
         let pins = pins(definition, version, arm);
-        self.write(assignment, pins, fate(&arm_name));
+        self.write(assignment, pins, outcome(&arm_name));
         Some(arm_name)
     }
 
@@ -132,12 +132,12 @@ impl TestStateRoot {
         &mut self,
         assignment: Assignment,
         pins: Vec<PolicyBinding>,
-        fate: PlannedRunOutcome,
+        outcome: PlannedRunOutcome,
     ) -> RunId {
         self.runs += 1;
         let run = RunId::new(format!("r{}", self.runs));
         let at = BEGINS_MS + self.runs * 60_000;
-        let entries = FakeRunHost::play(run.clone(), assignment, pins, fate, at);
+        let entries = FakeRunHost::play(run.clone(), assignment, pins, outcome, at);
         self.journal.append_wait(&run, entries, Durability::Telemetry).unwrap();
         run
     }
@@ -176,7 +176,7 @@ struct FakeRunHost {
     at: u64,
     entries: Vec<JournalEntry>,
     wanted: VecDeque<Intent>,
-    fate: PlannedRunOutcome,
+    outcome: PlannedRunOutcome,
     component: Digest,
     asked: u32,
     done: u32,
@@ -189,7 +189,7 @@ impl FakeRunHost {
         run: RunId,
         assignment: Assignment,
         pins: Vec<PolicyBinding>,
-        fate: PlannedRunOutcome,
+        outcome: PlannedRunOutcome,
         at: u64,
     ) -> Vec<JournalEntry> {
         let mut player = FakeRunHost {
@@ -198,7 +198,7 @@ impl FakeRunHost {
             at,
             entries: Vec::new(),
             wanted: VecDeque::new(),
-            fate,
+            outcome,
             component: assignment.component.clone(),
             asked: 0,
             done: 0,
@@ -213,12 +213,12 @@ impl FakeRunHost {
             assignments: vec![assignment],
         });
         while let Some(intent) = player.wanted.pop_front() {
-            if player.fate.dies_at.is_some_and(|at| player.asked >= at) {
+            if player.outcome.dies_at.is_some_and(|at| player.asked >= at) {
                 break;
             }
             player.perform(intent);
         }
-        if player.fate.set_aside {
+        if player.outcome.set_aside {
             player.take(Input::SetAside);
         }
         player.entries
@@ -256,12 +256,12 @@ impl FakeRunHost {
             Action::Prompt { session, focus, .. } => {
                 self.take(done(ActionOutcome::Delivered));
                 self.asked += 1;
-                self.failed = self.done >= self.fate.completed;
+                self.failed = self.done >= self.outcome.completed;
                 self.say(&session, AgentEvent::Text { text: "I did what I was asked to do in it.".into() });
-                let billed = TokenUsage { input_tokens: self.fate.tokens, ..TokenUsage::default() };
+                let billed = TokenUsage { input_tokens: self.outcome.tokens, ..TokenUsage::default() };
                 self.say(&session, AgentEvent::Turn { used_tokens: Some(1_000), billed });
                 for objective in focus {
-                    if self.done < self.fate.completed {
+                    if self.done < self.outcome.completed {
                         self.done += 1;
                         let status = ObjectiveStatus::Done;
                         let digest = Digest::of(format!("{} {objective}", self.seq));
@@ -306,7 +306,7 @@ impl FakeRunHost {
             behind: Vec::new(),
         };
         let decides = question.ask.capability() == Capability::Splitting;
-        let falls = decides && self.fate.faults;
+        let falls = decides && self.outcome.faults;
         Provenance {
             by: if falls { DecisionSource::BuiltIn } else { DecisionSource::Configured },
             capability: question.ask.capability(),

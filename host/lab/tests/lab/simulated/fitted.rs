@@ -10,8 +10,8 @@ use super::arms::{ConfiguredPolicies, workflow};
 const RUNS: u64 = 14;
 
 fn fit(model: &Model, runs: u64) -> FittedModel {
-    let bench = ConfiguredPolicies::new();
-    let arm = bench.arm(
+    let policies = ConfiguredPolicies::new();
+    let arm = policies.arm(
         "a",
         BUILTIN_NAME,
         &[

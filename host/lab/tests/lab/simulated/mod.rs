@@ -44,8 +44,9 @@ fn perfect() -> Model {
     model
 }
 
-fn all(bench: &ConfiguredPolicies, arms: &[(&str, &str)], model: &Model, seeds: u64) -> SimulationBatch {
-    let arms: Vec<_> = arms.iter().map(|(name, policy)| bench.arm(name, policy, &[], workflow())).collect();
+fn all(policies: &ConfiguredPolicies, arms: &[(&str, &str)], model: &Model, seeds: u64) -> SimulationBatch {
+    let arms: Vec<_> =
+        arms.iter().map(|(name, policy)| policies.arm(name, policy, &[], workflow())).collect();
     fleet(&arms, model, 1, seeds, |_, _| {}, &AtomicBool::new(false)).unwrap()
 }
 
@@ -55,8 +56,8 @@ fn completed(runs: &[SimulatedRun]) -> u32 {
 
 #[test]
 fn the_same_seed_is_the_same_run_to_the_byte() {
-    let bench = ConfiguredPolicies::new();
-    let arm = bench.arm("a", BUILTIN_NAME, &[], workflow());
+    let policies = ConfiguredPolicies::new();
+    let arm = policies.arm("a", BUILTIN_NAME, &[], workflow());
     for seed in 1..3 {
         let bytes = || {
             let run = simulate(&arm, &Model::default(), seed, true).unwrap();
@@ -70,10 +71,10 @@ fn the_same_seed_is_the_same_run_to_the_byte() {
 
 #[test]
 fn threads_change_nothing_and_equal_arms_are_equal() {
-    let bench = ConfiguredPolicies::new();
+    let policies = ConfiguredPolicies::new();
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| all(&bench, &[("a", BUILTIN_NAME), ("b", BUILTIN_NAME)], &Model::default(), 6))
+        pool.install(|| all(&policies, &[("a", BUILTIN_NAME), ("b", BUILTIN_NAME)], &Model::default(), 6))
     };
     let (one, two) = (with(1), with(2));
     assert_eq!(one, two);
@@ -83,8 +84,9 @@ fn threads_change_nothing_and_equal_arms_are_equal() {
 
 #[test]
 fn what_is_stopped_keeps_only_seeds_that_every_arm_has() {
-    let bench = ConfiguredPolicies::new();
-    let arms = [bench.arm("a", BUILTIN_NAME, &[], workflow()), bench.arm("b", BUILTIN_NAME, &[], workflow())];
+    let policies = ConfiguredPolicies::new();
+    let arms =
+        [policies.arm("a", BUILTIN_NAME, &[], workflow()), policies.arm("b", BUILTIN_NAME, &[], workflow())];
     let stop = AtomicBool::new(false);
     let told = |done: u64, _: u64| {
         if done == 3 {
@@ -100,19 +102,20 @@ fn what_is_stopped_keeps_only_seeds_that_every_arm_has() {
 /// A property over seeds and policies: what is written down replays without a difference, core and components.
 #[test]
 fn every_simulated_run_verifies() {
-    let bench = ConfiguredPolicies::new();
+    let policies = ConfiguredPolicies::new();
     let mut checked = 0;
     for (n, policy) in
         [BUILTIN_NAME, "eager-splitter", "conservative-splitter", "torch", "auto-loop"].iter().enumerate()
     {
-        let arm = bench.arm(policy, policy, &[], workflow());
+        let arm = policies.arm(policy, policy, &[], workflow());
         for seed in 0..2_u64 {
             let run = simulate(&arm, &Model::default(), 100 * n as u64 + seed, true).unwrap();
             let folder = tempfile::tempdir().unwrap();
             let state = StateDir::open(&folder.path().join("state"), folder.path()).unwrap();
             let journal = Journal::open(&state).unwrap();
             write(&run, &arm, &journal).unwrap();
-            let found = verify(&journal, &run.measures.run, ask_again(bench.all(), bench.digest())).unwrap();
+            let found =
+                verify(&journal, &run.measures.run, ask_again(policies.all(), policies.digest())).unwrap();
             assert!(found.is_exact(), "{policy} {seed}: {:?}", found);
             assert_eq!((found.decisions.unavailable, found.decisions.watchdog), (0, 0));
             assert_eq!(baton_lab::run_metrics::measure(&journal, &run.measures.run).unwrap(), run.measures);
@@ -124,7 +127,7 @@ fn every_simulated_run_verifies() {
 
 #[test]
 fn every_kind_of_intent_is_performed() {
-    let bench = ConfiguredPolicies::new();
+    let policies = ConfiguredPolicies::new();
     let mut model = Model::default();
     for (key, value) in [
         ("context.window_tokens", 150_000.0),
@@ -144,7 +147,7 @@ fn every_kind_of_intent_is_performed() {
         ),
     ] {
         let settings: Vec<&str> = settings.split_terminator(' ').collect();
-        let arm = bench.arm(policy, policy, &settings, arms::rich());
+        let arm = policies.arm(policy, policy, &settings, arms::rich());
         for seed in 1..16 {
             let run = simulate(&arm, &model, seed, true).unwrap();
             let mut open = std::collections::BTreeMap::new();
@@ -200,8 +203,8 @@ fn every_kind_of_intent_is_performed() {
 
 #[test]
 fn a_run_that_meets_a_bound_says_so() {
-    let bench = ConfiguredPolicies::new();
-    let arm = bench.arm("a", BUILTIN_NAME, &[], workflow());
+    let policies = ConfiguredPolicies::new();
+    let arm = policies.arm("a", BUILTIN_NAME, &[], workflow());
     let ends = |key: &str, value: f64| {
         let mut model = perfect();
         // Within the turns that the table gives.
@@ -224,7 +227,7 @@ fn a_run_that_meets_a_bound_says_so() {
 /// better work than whoever makes none.
 #[test]
 fn a_policy_that_makes_room_before_quality_falls_is_better() {
-    let bench = ConfiguredPolicies::new();
+    let policies = ConfiguredPolicies::new();
     let mut model = quiet();
     for (key, value) in [
         ("work.turns_spread", 0.2),
@@ -243,7 +246,7 @@ fn a_policy_that_makes_room_before_quality_falls_is_better() {
         assert!(model.set(key, value), "{key}");
     }
     let arms = [
-        bench.arm(
+        policies.arm(
             "early",
             BUILTIN_NAME,
             &[
@@ -255,7 +258,7 @@ fn a_policy_that_makes_room_before_quality_falls_is_better() {
             ],
             workflow(),
         ),
-        bench.arm(
+        policies.arm(
             "late",
             BUILTIN_NAME,
             &[
@@ -279,7 +282,7 @@ fn a_policy_that_makes_room_before_quality_falls_is_better() {
 
 #[test]
 fn the_built_in_policy_knows_what_happens_here_for_what_it_is() {
-    let bench = ConfiguredPolicies::new();
+    let policies = ConfiguredPolicies::new();
     let one = |key: &str, value: f64| {
         let mut model = perfect();
         for weight in ["error", "text", "compacts", "silence", "forgets"] {
@@ -291,7 +294,7 @@ fn the_built_in_policy_knows_what_happens_here_for_what_it_is() {
         model
     };
     let runs = |model: &Model, settings: &[&str]| -> Vec<SimulatedRun> {
-        let arm = bench.arm("a", BUILTIN_NAME, settings, workflow());
+        let arm = policies.arm("a", BUILTIN_NAME, settings, workflow());
         (1..=6).map(|seed| simulate(&arm, model, seed, false).unwrap()).collect()
     };
     let late = [
@@ -319,10 +322,10 @@ fn the_built_in_policy_knows_what_happens_here_for_what_it_is() {
 // M3, M6: a policy that keeps failing is taken back, as in a live run.
 #[test]
 fn a_policy_that_keeps_failing_is_asked_no_more() {
-    let bench = ConfiguredPolicies::new().with("trap", &GuestBuilder::deciding("unreachable").build());
+    let policies = ConfiguredPolicies::new().with("trap", &GuestBuilder::deciding("unreachable").build());
     let mut workflow = workflow();
     workflow.policies.breaker = 1;
-    let arm = bench.arm("trap", "trap", &[], workflow);
+    let arm = policies.arm("trap", "trap", &[], workflow);
     let run = simulate(&arm, &quiet(), 1, true).unwrap();
     let labels = run.entries.iter().flatten().filter_map(|entry| match entry {
         JournalEntry::Input(stamped) => match &stamped.input {

@@ -22,8 +22,8 @@ pub(crate) fn gates() -> Vec<CalibrationCheck> {
             RateClaim::Between(0.15, 0.25),
             2_000,
             20_000,
-            |dice| {
-                let rows = rows(dice);
+            |rng| {
+                let rows = rows(rng);
                 let arm = |side| {
                     let values: Vec<f64> =
                         rows.iter().filter(|row| row.side == side).map(|row| row.value).collect();
@@ -37,24 +37,24 @@ pub(crate) fn gates() -> Vec<CalibrationCheck> {
             RateClaim::AtMost(0.07),
             4_000,
             40_000,
-            |dice| {
-                let (control, candidate) = means(&rows(dice)).unwrap();
+            |rng| {
+                let (control, candidate) = means(&rows(rng)).unwrap();
                 alarm(WelchTest::default().two_sample(&control, &candidate))
             },
         ),
-        gate("the same, variance of tasks (CR1): an alarm", RateClaim::AtMost(0.07), 4_000, 40_000, |dice| {
-            alarm(robust(&rows(dice), 0.05, 20))
+        gate("the same, variance of tasks (CR1): an alarm", RateClaim::AtMost(0.07), 4_000, 40_000, |rng| {
+            alarm(robust(&rows(rng), 0.05, 20))
         }),
         gate(
             "A/A on the same tasks, confidence sequence of differences: an alarm",
             AT_MOST_6,
             1_000,
             20_000,
-            |dice| {
+            |rng| {
                 let mut differences = RunningMoments::default();
                 (0..200).any(|_| {
-                    let task = dice.normal();
-                    let (a, b) = (task + 0.5 * dice.normal(), task + 0.5 * dice.normal());
+                    let task = rng.normal();
+                    let (a, b) = (task + 0.5 * rng.normal(), task + 0.5 * rng.normal());
                     differences.push(b - a).unwrap();
                     alarm(ConfidenceSequence::default().one_sample(&differences.moments()))
                 })
@@ -65,8 +65,8 @@ pub(crate) fn gates() -> Vec<CalibrationCheck> {
             RateClaim::AtMost(0.06),
             20_000,
             100_000,
-            |dice| {
-                let levels: Vec<f64> = (0..5).map(|_| dice.share()).collect();
+            |rng| {
+                let levels: Vec<f64> = (0..5).map(|_| rng.share()).collect();
                 holm::adjust(&levels).unwrap().iter().any(|level| *level <= 0.05)
             },
         ),
@@ -74,13 +74,13 @@ pub(crate) fn gates() -> Vec<CalibrationCheck> {
 }
 
 /// An A/A test in which each task is in one arm.
-fn rows(dice: &mut CalibrationRng) -> Vec<ClusterRow<u32>> {
+fn rows(rng: &mut CalibrationRng) -> Vec<ClusterRow<u32>> {
     let mut rows = Vec::new();
     for task in 0..2 * TASKS {
         let side = if task < TASKS { ArmSide::Control } else { ArmSide::Candidate };
-        let of_task = BETWEEN.sqrt() * dice.normal();
+        let of_task = BETWEEN.sqrt() * rng.normal();
         for _ in 0..RUNS {
-            let value = of_task + (1.0 - BETWEEN).sqrt() * dice.normal();
+            let value = of_task + (1.0 - BETWEEN).sqrt() * rng.normal();
             rows.push(ClusterRow { cluster: task, side, value });
         }
     }

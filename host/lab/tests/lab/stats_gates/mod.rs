@@ -2,7 +2,7 @@
 //! count prints the table of `STATISTICS.md`:
 //! `cargo test -p baton-lab --test lab stats_gates -- --ignored --nocapture`
 //!
-//! Every gate runs over the seeds of [`dice::SEEDS`], which nobody chose after the fact, and passes only if the true rate is where
+//! Every gate runs over the seeds of [`SEEDS`], which nobody chose after the fact, and passes only if the true rate is where
 //! it is claimed to be but for a chance of one in a thousand ([`claim::DOUBT`]), so that no lucky seed passes.
 
 mod calibration_rng;
@@ -29,8 +29,8 @@ fn count(gate: &CalibrationCheck, simulations: u32) -> ObservedRate {
     let run = || {
         let mut hits = 0;
         while let Some(seed) = SEEDS.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut dice = CalibrationRng::new(*seed);
-            hits += (0..of_each).filter(|_| (gate.world)(&mut dice)).count() as u64;
+            let mut rng = CalibrationRng::new(*seed);
+            hits += (0..of_each).filter(|_| (gate.world)(&mut rng)).count() as u64;
         }
         hits
     };
@@ -85,7 +85,7 @@ fn full_count() {
 /// A gate that always passed would be no gate.
 #[test]
 fn a_claim_that_is_wrong_does_not_hold() {
-    let coin = |dice: &mut CalibrationRng| dice.happens(0.07);
+    let coin = |rng: &mut CalibrationRng| rng.happens(0.07);
     for claim in [claim::AT_MOST_6, claim::RateClaim::Between(0.02, 0.06), claim::RateClaim::AtLeast(0.08)] {
         let gate = CalibrationCheck { what: "a coin", claim, quick: 0, full: 0, world: coin };
         assert!(!claim.holds(count(&gate, 4_000)), "{claim}");

@@ -16,24 +16,24 @@ pub(crate) fn gates() -> Vec<CalibrationCheck> {
             RateClaim::AtMost(0.0025),
             8_000,
             80_000,
-            |dice| mismatch(dice, [0.5, 0.5], [0.5, 0.5], 20, UNITS),
+            |rng| mismatch(rng, [0.5, 0.5], [0.5, 0.5], 20, UNITS),
         ),
         gate(
             "three arms 10/20/70 as claimed, likewise: an alarm",
             RateClaim::AtMost(0.0025),
             8_000,
             80_000,
-            |dice| mismatch(dice, [0.1, 0.2, 0.7], [0.1, 0.2, 0.7], 20, UNITS),
+            |rng| mismatch(rng, [0.1, 0.2, 0.7], [0.1, 0.2, 0.7], 20, UNITS),
         ),
         gate(
             "the same 50/50, χ² at 5 % at every 20th: an alarm (negative control)",
             RateClaim::AtLeast(0.15),
             1_000,
             20_000,
-            |dice| {
+            |rng| {
                 let mut counts = [0_u64; 2];
                 (1..=UNITS).any(|unit| {
-                    counts[usize::from(dice.happens(0.5))] += 1;
+                    counts[usize::from(rng.happens(0.5))] += 1;
                     unit.is_multiple_of(20) && chi_square(&counts, &[0.5, 0.5]).unwrap().p < 0.05
                 })
             },
@@ -43,21 +43,21 @@ pub(crate) fn gates() -> Vec<CalibrationCheck> {
             RateClaim::AtLeast(0.5),
             1_000,
             20_000,
-            |dice| mismatch(dice, [0.6, 0.4], [0.5, 0.5], 1, 500),
+            |rng| mismatch(rng, [0.6, 0.4], [0.5, 0.5], 1, 500),
         ),
         gate(
             "sample ratio 60/40 instead of 50/50: an alarm within 1,000 units",
             RateClaim::AtLeast(0.94),
             1_000,
             20_000,
-            |dice| mismatch(dice, [0.6, 0.4], [0.5, 0.5], 20, UNITS),
+            |rng| mismatch(rng, [0.6, 0.4], [0.5, 0.5], 20, UNITS),
         ),
     ]
 }
 
 /// Whether the alarm is ever raised, looking at every so many units.
 fn mismatch<const ARMS: usize>(
-    dice: &mut CalibrationRng,
+    rng: &mut CalibrationRng,
     truth: [f64; ARMS],
     weights: [f64; ARMS],
     every: u64,
@@ -65,7 +65,7 @@ fn mismatch<const ARMS: usize>(
 ) -> bool {
     let mut counts = [0_u64; ARMS];
     (1..=units).any(|unit| {
-        let mut left = dice.share();
+        let mut left = rng.share();
         let arm = truth.iter().position(|share| {
             left -= share;
             left < 0.0

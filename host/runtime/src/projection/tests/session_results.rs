@@ -51,7 +51,7 @@ fn a_hand_off_by_a_policy_returns_what_exhaustion_returns() {
 #[test]
 fn a_file_calls_the_work_of_a_session_with_tools_done_only_where_no_other_one_works() {
     let play = at_build(|_| {});
-    let mut view = play.run.view(play.chronicle.at).unwrap();
+    let mut view = play.run.view(play.timeline.at).unwrap();
     let (own, tree) = (view.phases[1].sessions[0].id.clone(), view.phases[1].tree.clone());
     let objective = view.phases[1].objectives[0].id.clone();
     let file = |status: &str| {
@@ -130,7 +130,7 @@ fn progress_log_and_state_show_a_quota_wait_while_it_lasts() {
         let phase: PhaseProgress =
             serde_json::from_str(&play.file("progress/phase-build-progress.json")).unwrap();
         assert_eq!(phase, progress.phases[1]);
-        let view = play.run.view(play.chronicle.at).unwrap();
+        let view = play.run.view(play.timeline.at).unwrap();
         [progress.quota_wait_since, phase.quota_wait_since, view.phases[1].quota_wait_since.clone()]
     };
     assert_eq!(waits(&play), [Some(since.clone()), Some(since.clone()), Some(since.clone())]);

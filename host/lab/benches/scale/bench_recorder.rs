@@ -1,5 +1,5 @@
-//! A run with its journal, as the scribe of the runtime holds them: stamped, applied, written down with what follows, in one
-//! transaction. That one is private to the runtime; this one has no chronicle.
+//! A run with its journal, as the recorder of the runtime holds them: stamped, applied, written down with what follows, in one
+//! transaction. That one is private to the runtime; this one has no timeline.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use baton_core::{Action, Input, Intent, JournaledInput, Run, RunId, Seq, UnixMs}
 use baton_store::{Durability, Journal, JournalEntry};
 use tokio::sync::oneshot;
 
-/// Holds a run and its journal together, as the scribe of the runtime does.
+/// Holds a run and its journal together, as the recorder of the runtime does.
 pub(crate) struct BenchRecorder {
     run: Run,
     pub(crate) id: RunId,

@@ -19,7 +19,7 @@ const FILES_OF_OBJECTIVE: usize = 20;
 
 /// The measurements of a phase so far.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct PastLooks {
+pub(super) struct PastMeasurements {
     /// When the newest was taken; 0 before the first.
     pub(super) newest_at: UnixMs,
     /// It looked at the workspace itself, and names every file that differs.
@@ -27,7 +27,7 @@ pub(super) struct PastLooks {
     /// What earlier ones found in files that differ by now, the newest last.
     pub(super) contents: BTreeMap<String, Vec<Digest>>,
     /// What the phase left in earlier walks of its loop, the newest last: no file is in two of them.
-    pub(super) rounds: Vec<PastRound>,
+    pub(super) iterations: Vec<PastIteration>,
     /// Files that differed from the start of the phase once, and no longer do. Each is taken out once its objective has been opened again.
     pub(super) restored: BTreeSet<String>,
     /// What a host found lost since the newest.
@@ -36,24 +36,28 @@ pub(super) struct PastLooks {
 
 /// What the last measurement of an earlier walk of a loop found.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct PastRound {
+pub(super) struct PastIteration {
     pub(super) files: Vec<ChangedFile>,
     pub(super) measured_at: UnixMs,
-    /// As [`PastLooks::newest_is_whole`].
+    /// As [`PastMeasurements::newest_is_whole`].
     pub(super) is_whole: bool,
 }
 
-impl PastLooks {
+impl PastMeasurements {
     /// The phase begins once more: what it has left so far is no change any more.
-    fn end_round(&mut self, changed: &[ChangedFile]) {
-        for round in &mut self.rounds {
-            round.files.retain(|old| changed.iter().all(|file| file.path != old.path));
+    fn end_iteration(&mut self, changed: &[ChangedFile]) {
+        for iteration in &mut self.iterations {
+            iteration.files.retain(|old| changed.iter().all(|file| file.path != old.path));
         }
         let files = changed.to_vec();
-        self.rounds.push(PastRound { files, measured_at: self.newest_at, is_whole: self.newest_is_whole });
-        self.rounds.retain(|round| !round.files.is_empty());
-        while self.rounds.iter().map(|round| round.files.len()).sum::<usize>() > FILES {
-            self.rounds.remove(0);
+        self.iterations.push(PastIteration {
+            files,
+            measured_at: self.newest_at,
+            is_whole: self.newest_is_whole,
+        });
+        self.iterations.retain(|iteration| !iteration.files.is_empty());
+        while self.iterations.iter().map(|iteration| iteration.files.len()).sum::<usize>() > FILES {
+            self.iterations.remove(0);
         }
     }
 }
@@ -66,35 +70,36 @@ impl Phase {
         self.settle_claims(&before);
         self.restore_accepted_files(facts);
         // Another work tree is measured while parts come together.
-        let is_comparable = self.fork.is_none() && self.joined.is_empty();
+        let is_comparable = self.active_split.is_none() && self.merged_parts.is_empty();
         // What objectives name is listed if it differs, and of other files that is known if all are listed.
         let is_listed = |path: &String| {
-            facts.changed_beyond == 0 || self.goals.iter().any(|goal| goal.spec.files.contains(path))
+            facts.changed_beyond == 0
+                || self.objectives.iter().any(|objective| objective.spec.files.contains(path))
         };
         let by_now: BTreeMap<&str, Option<&Digest>> =
             facts.changed.iter().map(|file| (file.path.as_str(), file.digest.as_ref())).collect();
         let is_gone = |file: &&ChangedFile| !by_now.contains_key(file.path.as_str()) && is_listed(&file.path);
         let gone: Vec<String> = before.changed.iter().filter(is_gone).map(|file| file.path.clone()).collect();
-        let looks = &mut self.past_looks;
-        looks.lost_since = LostFiles::default();
+        let measurements = &mut self.past_measurements;
+        measurements.lost_since = LostFiles::default();
         if matches!(self.step, PhaseStep::Baseline { .. }) {
-            looks.end_round(&before.changed);
+            measurements.end_iteration(&before.changed);
         }
-        (looks.newest_at, looks.newest_is_whole) =
+        (measurements.newest_at, measurements.newest_is_whole) =
             (at, facts.changed_beyond == 0 && self.tree.is_workspace());
         match (&self.step, is_comparable) {
-            (PhaseStep::Baseline { .. }, _) => looks.restored.clear(),
-            (_, true) => looks.restored.extend(gone),
+            (PhaseStep::Baseline { .. }, _) => measurements.restored.clear(),
+            (_, true) => measurements.restored.extend(gone),
             _ => {}
         }
-        looks.restored.retain(|path| !by_now.contains_key(path.as_str()));
+        measurements.restored.retain(|path| !by_now.contains_key(path.as_str()));
         for file in before.changed {
             let now = by_now.get(file.path.as_str()).copied().flatten();
             let Some(digest) = file.digest.filter(|digest| Some(digest) != now) else { continue };
-            if looks.contents.len() >= FILES && !looks.contents.contains_key(&file.path) {
+            if measurements.contents.len() >= FILES && !measurements.contents.contains_key(&file.path) {
                 continue;
             }
-            let known = looks.contents.entry(file.path).or_default();
+            let known = measurements.contents.entry(file.path).or_default();
             known.retain(|known| *known != digest);
             known.push(digest);
             if known.len() > CONTENTS {
@@ -106,7 +111,7 @@ impl Phase {
     /// Keeps which files changed during the prompt that was measured, for the objectives that it was about and that name none.
     fn note_files_of_objectives(&mut self, before: &WorkspaceFacts) {
         if matches!(self.step, PhaseStep::Baseline { .. }) {
-            self.goals.iter_mut().for_each(|goal| goal.changed_files.clear());
+            self.objectives.iter_mut().for_each(|objective| objective.changed_files.clear());
             return;
         }
         if self.has_company || !self.session_may_have_written {
@@ -114,14 +119,14 @@ impl Phase {
         }
         let focus = self.step.measured_focus().unwrap_or_default();
         let is_new = |file: &&ChangedFile| !before.changed.contains(file);
-        for (g, goal) in self.goals.iter_mut().enumerate() {
-            let is_meant = focus.contains(&g) || goal.claim == ClaimStatus::Reported;
-            if !is_meant || !goal.spec.files.is_empty() {
+        for (g, objective) in self.objectives.iter_mut().enumerate() {
+            let is_meant = focus.contains(&g) || objective.claim == ClaimStatus::Reported;
+            if !is_meant || !objective.spec.files.is_empty() {
                 continue;
             }
-            let room = FILES_OF_OBJECTIVE.saturating_sub(goal.changed_files.len());
+            let room = FILES_OF_OBJECTIVE.saturating_sub(objective.changed_files.len());
             let new = self.facts.changed.iter().filter(is_new).take(room);
-            goal.changed_files.extend(new.map(|file| file.path.clone()));
+            objective.changed_files.extend(new.map(|file| file.path.clone()));
         }
     }
 }
