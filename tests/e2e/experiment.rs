@@ -75,7 +75,7 @@ impl ExperimentFixture {
         let journal = self.journal();
         let began = |run: RunId| match journal.first(&run).unwrap() {
             Some(JournalEntry::Input(stamped)) => match stamped.input {
-                Input::Started { assignments, pins, .. } => (run, assignments, pins),
+                Input::Started { assignments, bindings, .. } => (run, assignments, bindings),
                 other => panic!("{other:?}"),
             },
             other => panic!("{other:?}"),
@@ -133,16 +133,17 @@ fn a_run_draws_an_arm_and_is_decided_by_what_the_arm_was_at_the_start() {
     // Both arms come up within twenty draws, but for one time in a million.
     for _ in 0..20 {
         lab.baton(&["run", "job.toml"]).expect(0).says(&["enrolled in experiment mark: arm "]);
-        let (run, assignments, pins) = lab.began().pop().unwrap();
+        let (run, assignments, bindings) = lab.began().pop().unwrap();
         let [assignment] = assignments.as_slice() else { panic!("{assignments:?}") };
         let right = components.iter().find(|(arm, _)| *arm == assignment.arm.as_str()).unwrap();
         assert_eq!(assignment.component, right.1);
         assert_eq!(assignment.propensities.values().sum::<f64>(), 1.0);
         assert_eq!(lab.deciders(&run), [right.1.clone()].into(), "the arm decides everything, in both arms");
         for capability in Capability::ALL {
-            let mut seats =
-                pins.iter().filter(|pin| pin.capability == capability && pin.scope == PolicyScope::Run);
-            assert_eq!(seats.next_back().unwrap().from.layer, ConfigLayer::Experiment);
+            let mut deciding = bindings
+                .iter()
+                .filter(|binding| binding.capability == capability && binding.scope == PolicyScope::Run);
+            assert_eq!(deciding.next_back().unwrap().from.layer, ConfigLayer::Experiment);
         }
         seen.insert(right.0);
         if seen.len() == 2 {
@@ -212,7 +213,7 @@ fn whoever_dies_before_the_first_decision_keeps_the_arm_and_so_does_what_begins_
     let lab = ExperimentFixture::new();
     lab.start().expect(0);
     let (run, given) = lab.die_after_the_start();
-    // The file of the arm is gone; the run is pinned to what it was.
+    // The file of the arm is gone; the run is bound to what it was.
     fs::remove_file(lab.stage.path("mine.wasm")).unwrap();
     let again = lab.baton(&["run", "job.toml"]).expect(0);
     assert!(again.stderr.contains("found") && !again.stderr.contains("has changed"), "{}", again.stderr);
@@ -339,11 +340,15 @@ fn an_arm_of_the_configured_component_has_its_settings_and_another_one_says_what
     lab.baton(&["run", "job.toml"]).expect(0).says(&["enrolled in experiment late: arm "]);
     let which = lab.baton(&["policy", "which", "--run", "--format", "json"]).expect(0);
     let which: serde_json::Value = serde_json::from_str(&which.stdout).unwrap();
-    let seat =
-        &which["seats"].as_array().unwrap().iter().find(|seat| seat["decision"] == "exhaustion").unwrap();
-    assert_eq!(seat["from"]["layer"], "experiment");
-    let phrases = seat["settings"]["exhausted-phrases"]["value"].to_string();
-    assert!(phrases.contains("my tank is empty") && phrases.contains("prompt is too long"), "{seat}");
+    let binding = &which["seats"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|binding| binding["decision"] == "exhaustion")
+        .unwrap();
+    assert_eq!(binding["from"]["layer"], "experiment");
+    let phrases = binding["settings"]["exhausted-phrases"]["value"].to_string();
+    assert!(phrases.contains("my tank is empty") && phrases.contains("prompt is too long"), "{binding}");
 
     lab.baton(&["experiment", "stop", "late"]).expect(0);
     let start = ["experiment", "start", "mark", "--decides", "exhaustion", "--arm", "mine=mine.wasm"];

@@ -88,7 +88,7 @@ fn run_with_attackers(turn: usize) {
     let labels: Vec<_> = decided(&stage).into_iter().map(|(_, label)| label).collect();
     let mut met: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for label in &labels {
-        assert_ne!(label.by, DecisionSource::Native, "a component decides: {label:?}");
+        assert_ne!(label.by, DecisionSource::HostFallback, "a component decides: {label:?}");
         for record in &label.faults {
             assert!(record.policy.starts_with(label.capability.name()), "{record:?}");
             let kind = format!("{:?}", record.fault);

@@ -81,20 +81,20 @@ pub(crate) fn which(stage: &TestWorkspace, arguments: &[&str]) -> Value {
 }
 
 /// "phase two/exhaustion: phase by layered.toml:23", in order.
-pub(crate) fn seats(which: &Value) -> Vec<String> {
-    let seats = which["seats"].as_array().unwrap().iter();
+pub(crate) fn bindings(which: &Value) -> Vec<String> {
+    let bindings = which["seats"].as_array().unwrap().iter();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    seats
-        .map(|seat| {
-            let scope = [&seat["scope"], &seat["role"], &seat["phase"]].map(text).join(" ");
-            let file = text(&seat["from"]["file"]);
+    bindings
+        .map(|binding| {
+            let scope = [&binding["scope"], &binding["role"], &binding["phase"]].map(text).join(" ");
+            let file = text(&binding["from"]["file"]);
             let file = file.rsplit('/').next().unwrap_or_default();
-            let (policy, layer) = (text(&seat["policy"]), text(&seat["from"]["layer"]));
+            let (policy, layer) = (text(&binding["policy"]), text(&binding["from"]["layer"]));
             let scope = scope.split_whitespace().collect::<Vec<_>>().join(" ");
             format!(
                 "{scope}/{}: {policy} by {layer} {file}:{}",
-                text(&seat["decision"]),
-                seat["from"]["line"]
+                text(&binding["decision"]),
+                binding["from"]["line"]
             )
         })
         .collect()
@@ -108,10 +108,10 @@ fn answered(stage: &TestWorkspace) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in &entries {
         let JournalEntry::Intent { intent, .. } = entry else { continue };
-        let Action::RequestDecision { request, scope, .. } = &intent.action else { continue };
+        let Action::RequestDecision { request_id, scope, .. } = &intent.action else { continue };
         let label = entries.iter().find_map(|entry| match entry {
             JournalEntry::Input(stamped) => match &stamped.input {
-                Input::Decided { request: to, label, .. } if to == request => Some(label),
+                Input::Decided { request_id: to, label, .. } if to == request_id => Some(label),
                 _ => None,
             },
             JournalEntry::Intent { .. } => None,
@@ -138,7 +138,7 @@ fn answered(stage: &TestWorkspace) -> BTreeSet<String> {
 fn each_layer_decides_what_it_says_and_the_journal_says_the_same() {
     let stage = stage();
     let planned = which(&stage, &["layered.toml"]);
-    let told = seats(&planned);
+    let told = bindings(&planned);
     assert_eq!(
         told,
         [
@@ -171,19 +171,20 @@ fn each_layer_decides_what_it_says_and_the_journal_says_the_same() {
     stage.baton(&["run", "layered.toml"]).expect(0);
     assert!(stage.read("baton.toml").contains("all = 3"));
     let asked = answered(&stage);
-    for seat in &told {
-        let said = seat.split(" by ").next().unwrap();
+    for binding in &told {
+        let said = binding.split(" by ").next().unwrap();
         // Nothing fills a window here, nobody fails and nobody hands over, so nobody is asked about that; and the one phase of the
         // role decides for itself.
         let unasked = ["recovery", "compaction", "offloading", "handoff", "review"];
         let never = unasked.iter().any(|one| said.contains(one)) || said.starts_with("role ");
         assert!(never || asked.contains(said), "{said} is not in {asked:?}");
     }
-    let by_seat: BTreeSet<&str> = told.iter().map(|seat| seat.split(" by ").next().unwrap()).collect();
-    assert!(asked.iter().all(|one| by_seat.contains(one.as_str())), "{asked:?}");
+    let by_binding: BTreeSet<&str> =
+        told.iter().map(|binding| binding.split(" by ").next().unwrap()).collect();
+    assert!(asked.iter().all(|one| by_binding.contains(one.as_str())), "{asked:?}");
 
     let now = which(&stage, &["--run"]);
-    assert_eq!(seats(&now), told);
+    assert_eq!(bindings(&now), told);
     assert_eq!(now["seats"][5]["settings"], splitting["settings"]);
     assert_eq!(now["run"], stage.story().view.run.as_str());
 
@@ -198,7 +199,7 @@ fn each_layer_decides_what_it_says_and_the_journal_says_the_same() {
 #[test]
 fn one_scope_is_shown_with_what_it_takes_over_from_wider_ones() {
     let stage = stage();
-    let of = |arguments: &[&str]| seats(&which(&stage, &[&["layered.toml"], arguments].concat()));
+    let of = |arguments: &[&str]| bindings(&which(&stage, &[&["layered.toml"], arguments].concat()));
     assert_eq!(
         of(&["--phase", "two"]),
         [
@@ -227,7 +228,7 @@ fn one_scope_is_shown_with_what_it_takes_over_from_wider_ones() {
     placed(&stage, &["policy", "which", "--phase", "two"]).expect(2).says(&["name its file"]);
 
     // Without a workflow it is what user and workspace say.
-    let everything = seats(&which(&stage, &[]));
+    let everything = bindings(&which(&stage, &[]));
     assert_eq!(everything[8], "run/handoff: mine by user config.toml:2");
     let text = placed(&stage, &["policy", "which"]).expect(0).stdout;
     assert!(text.contains("config.toml:2") && text.contains("by default"), "{text}");
@@ -313,9 +314,9 @@ fn a_command_is_closer_than_every_file() {
     let now = splitting();
     assert_eq!((&now["policy"], &now["from"]["layer"]), (&"role".into(), &"command".into()));
     assert_eq!(now["settings"]["compact-percent"]["from"]["layer"], "command");
-    let behind: Vec<&Value> =
-        now["behind"].as_array().unwrap().iter().map(|behind| &behind["from"]["layer"]).collect();
-    assert_eq!(behind, ["workspace", "built-in"]);
+    let replaced: Vec<&Value> =
+        now["behind"].as_array().unwrap().iter().map(|replaced| &replaced["from"]["layer"]).collect();
+    assert_eq!(replaced, ["workspace", "built-in"]);
     placed(&stage, &["policy", "use", "--rollback", "--decides", "splitting"]).expect(0);
     assert_eq!(splitting()["from"]["layer"], "workspace");
 }
@@ -380,9 +381,9 @@ fn a_layer_adds_to_every_first_prompt_and_replays() {
         Input::Decided { label, .. } if label.policy == "house-rules" => Some(label),
         _ => None,
     });
-    let behind: Vec<&str> =
-        labels.flat_map(|label| label.behind.iter().map(|link| link.policy.as_str())).collect();
-    assert_eq!(behind, ["resilience", "resilience"]);
+    let nested: Vec<&str> =
+        labels.flat_map(|label| label.nested.iter().map(|link| link.policy.as_str())).collect();
+    assert_eq!(nested, ["resilience", "resilience"]);
 
     let verified = placed(&stage, &["replay", "--verify"]).expect(0).stdout;
     assert!(verified.contains("the same to the byte and the unit of fuel"), "{verified}");

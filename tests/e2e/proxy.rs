@@ -191,7 +191,7 @@ fn with_a_session_its_host_asks_its_policy() {
     let journal = Journal::open_read_only(&stage.state()).unwrap();
     let run = journal.latest().unwrap().unwrap().run;
     let offered = journal.read(&run).unwrap().map(Result::unwrap).filter(
-        |entry| matches!(entry, JournalEntry::Input(stamped) if matches!(stamped.input, Input::Offered { .. })),
+        |entry| matches!(entry, JournalEntry::Input(stamped) if matches!(stamped.input, Input::ToolResultOffered { .. })),
     );
     assert_eq!(offered.count(), 1);
     let store = ArtifactStore::open_read_only(&stage.state()).unwrap();

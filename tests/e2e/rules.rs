@@ -4,7 +4,7 @@ use baton_runtime::core::Input;
 use baton_runtime::core::decision::{Decision, Provenance, RecoveryAction, Verdict};
 use serde_json::Value;
 
-use crate::layers::{placed, seats, which};
+use crate::layers::{bindings, placed, which};
 use crate::support::TestWorkspace;
 
 /// One phase whose first session stops with the words of a house rule, and whose agent then writes over the file of rules.
@@ -34,7 +34,7 @@ fn ruled() -> TestWorkspace {
 fn a_file_of_rules_decides_what_it_speaks_about() {
     let stage = ruled();
     let planned = which(&stage, &["ruled.toml"]);
-    let told = seats(&planned);
+    let told = bindings(&planned);
     assert_eq!(told[0], "run/exhaustion: rules by workflow ruled.toml:8");
     assert_eq!(told[6], "run/budgeting: rules by workspace baton.toml:2");
     assert_eq!(told[7], "run/prompting: resilience by built-in :null");
@@ -48,7 +48,7 @@ fn a_file_of_rules_decides_what_it_speaks_about() {
     stage.write("near-ruled.toml", near);
     let planned = which(&stage, &["near-ruled.toml"]);
     let mut budgeting = planned["seats"].as_array().unwrap().iter();
-    let chain = budgeting.find(|seat| seat["decision"] == "budgeting").unwrap().to_string();
+    let chain = budgeting.find(|binding| binding["decision"] == "budgeting").unwrap().to_string();
     assert!(chain.contains("near-ruled.toml") && chain.contains("baton.toml"), "{chain}");
 
     stage.baton(&["run", "ruled.toml"]).expect(0);
@@ -61,7 +61,7 @@ fn a_file_of_rules_decides_what_it_speaks_about() {
     }
     let by_rules: Vec<&Decision> =
         decided.iter().filter(|(_, label)| label.policy == "rules").map(|(decision, _)| decision).collect();
-    let [Decision::Budget(budget), Decision::Assess(assessment), Decision::Recover(recovery)] =
+    let [Decision::Budgeting(budget), Decision::Exhaustion(assessment), Decision::Recovery(recovery)] =
         by_rules.as_slice()
     else {
         panic!("{by_rules:?}")
@@ -72,7 +72,7 @@ fn a_file_of_rules_decides_what_it_speaks_about() {
     let next = decided.iter().filter(|(_, label)| label.policy == "resilience" && abstained(label));
     assert!(next.count() > 0, "the next of the chain decides the rest");
 
-    assert_eq!(seats(&which(&stage, &["--run"])), told);
+    assert_eq!(bindings(&which(&stage, &["--run"])), told);
     let verified = placed(&stage, &["replay", "--verify", "--format", "json"]).expect(0);
     let verified: Value = serde_json::from_str(&verified.stdout).unwrap();
     assert_eq!((&verified["complete"], &verified["differences"]), (&true.into(), &0.into()), "{verified}");
@@ -122,7 +122,7 @@ fn a_list_of_the_built_in_policy_is_edited() {
 
     let exhausted = || {
         stage.inputs().into_iter().any(|input| {
-            let Input::Decided { result: Ok(Decision::Assess(answer)), .. } = input else { return false };
+            let Input::Decided { result: Ok(Decision::Exhaustion(answer)), .. } = input else { return false };
             answer.verdict == Verdict::Exhausted
         })
     };
@@ -164,18 +164,18 @@ fn settings_without_a_component_are_for_the_policy_that_has_them() {
         ));
         placed(&stage, &["check", "ruled.toml"]).expect(0);
         let planned = which(&stage, &["ruled.toml"]);
-        let seat = |decision: &str| {
-            let seats = planned["seats"].as_array().unwrap().iter();
-            seats.into_iter().find(|seat| seat["decision"] == decision).unwrap().clone()
+        let binding = |decision: &str| {
+            let bindings = planned["seats"].as_array().unwrap().iter();
+            bindings.into_iter().find(|binding| binding["decision"] == decision).unwrap().clone()
         };
-        let compaction = seat("compaction");
+        let compaction = binding("compaction");
         let rule = &compaction["settings"]["compact-percent"];
         assert_eq!(rule["value"][0], "* = 55", "{compaction}");
         assert!(rule["from"]["file"].as_str().unwrap().ends_with("work/house.toml"), "{compaction}");
         let next = &compaction["where_it_abstains"][0];
         assert_eq!(next["settings"]["compact-percent"]["value"], 60.0, "{compaction}");
         assert_eq!(next["settings"]["max-objectives"]["value"], 4, "{compaction}");
-        let review = seat("review")["settings"]["placeholder-phrases"]["value"].to_string();
+        let review = binding("review")["settings"]["placeholder-phrases"]["value"].to_string();
         assert!(review.contains("xyzzy"), "{review}");
     }
     workflow("settings = { max-objectivs = 4 }");

@@ -297,15 +297,15 @@ fn course(stage: &TestWorkspace) -> (Vec<String>, Vec<String>) {
     for entry in journal.read(&run).unwrap() {
         match entry.unwrap() {
             JournalEntry::Intent { intent, .. } => {
-                if let Action::RequestDecision { request, question, .. } = intent.action
-                    && matches!(&question.ask, PolicyQuery::Assess(seen) if seen.occasion != AssessTrigger::PromptEnded)
+                if let Action::RequestDecision { request_id, request, .. } = intent.action
+                    && matches!(&request.query, PolicyQuery::Exhaustion(seen) if seen.occasion != AssessTrigger::PromptEnded)
                 {
-                    at_work.push(request);
+                    at_work.push(request_id);
                 }
             }
             JournalEntry::Input(stamped) => {
-                if let Input::Decided { request, label, .. } = stamped.input
-                    && !at_work.contains(&request)
+                if let Input::Decided { request_id, label, .. } = stamped.input
+                    && !at_work.contains(&request_id)
                 {
                     let Provenance { capability, policy, component, fuel, faults, .. } = *label;
                     // What a prompt says of times takes as much fuel as it has digits.
@@ -461,19 +461,19 @@ fn what_a_policy_abstains_from_is_decided_as_before() {
 }
 
 /// The value that decides somewhere in the run.
-fn set(stage: &TestWorkspace, seat: &str, setting: &str) -> serde_json::Value {
-    seat_setting(stage, seat, setting)["value"].clone()
+fn set(stage: &TestWorkspace, decision: &str, setting: &str) -> serde_json::Value {
+    binding_setting(stage, decision, setting)["value"].clone()
 }
 
 /// What `policy which` says of a setting of whoever decides something.
-fn seat_setting(stage: &TestWorkspace, seat: &str, setting: &str) -> serde_json::Value {
+fn binding_setting(stage: &TestWorkspace, decision: &str, setting: &str) -> serde_json::Value {
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let which =
         ["policy", "which", "--run", "--format", "json", "--workspace", &workspace, "--state-dir", &state];
     let which: serde_json::Value = serde_json::from_str(&stage.baton(&which).expect(0).stdout).unwrap();
-    let seats = which["seats"].as_array().unwrap();
-    let found = seats.iter().find(|found| found["decision"] == seat).expect("who decides it");
+    let bindings = which["seats"].as_array().unwrap();
+    let found = bindings.iter().find(|found| found["decision"] == decision).expect("who decides it");
     found["settings"][setting].clone()
 }
 
@@ -489,7 +489,8 @@ fn what_a_command_sets_is_laid_over_what_is_in_force() {
     assert_eq!(set(&stage, "splitting", "max-objectives"), 50);
     assert_eq!(set(&stage, "compaction", "compact-percent"), 60.0);
     // Each is said to be set by whoever set it.
-    let layer = |seat: &str, setting: &str| seat_setting(&stage, seat, setting)["from"]["layer"].clone();
+    let layer =
+        |decision: &str, setting: &str| binding_setting(&stage, decision, setting)["from"]["layer"].clone();
     assert_eq!(
         (layer("splitting", "max-objectives"), layer("splitting", "compact-percent")),
         ("workflow".into(), "command".into())

@@ -151,7 +151,7 @@ impl AttackHarness {
 
     fn meet_faulty(&self, name: &str, bad: ConfiguredPolicy, expected: &str, words: &str) {
         let asked = bad.policy().decides()[0];
-        let of_it = |question: &PolicyRequest| question.ask.capability() == asked;
+        let of_it = |question: &PolicyRequest| question.query.capability() == asked;
         let question = questions::all().into_iter().find(of_it).expect("there is one of each");
         let evaluation = bad.evaluate(&question);
         let fault = evaluation.result.clone().expect_err("it faults");
@@ -160,7 +160,7 @@ impl AttackHarness {
         can_be_shown(&fault.to_string());
         assert_eq!(bad.evaluate(&question), evaluation, "the same again, to the unit of fuel");
         let record = FaultRecord {
-            behind: Vec::new(),
+            nested: Vec::new(),
             by: DecisionSource::Configured,
             policy: name.to_owned(),
             component: bad.policy().digest().clone(),

@@ -13,7 +13,7 @@ use baton_core::workflow::{PolicyScope, SettingValue, SplitTime};
 use baton_core::{Digest, TextBlob};
 use baton_engine::{
     ArtifactSource, BUILTIN_NAME, Chain, ComponentGrants, ConfiguredPolicy, DecisionLimits, Engine,
-    NATIVE_NAME, Router, RouterError, SettingsError, builtin_bytes, validate_answer,
+    HOST_FALLBACK_NAME, Router, RouterError, SettingsError, builtin_bytes, validate_answer,
 };
 
 use crate::hostile::guests::{ANSWER, DECISION, GuestBuilder, REASON};
@@ -132,10 +132,10 @@ fn when_every_policy_fails_the_work_goes_on() {
         assert!(decision.reason().starts_with("No policy answered: "), "{}", decision.reason());
         assert_eq!(
             (label.by, label.policy.as_str(), &label.component),
-            (DecisionSource::Native, NATIVE_NAME, &None)
+            (DecisionSource::HostFallback, HOST_FALLBACK_NAME, &None)
         );
         assert_eq!(label.faults.len(), 1, "the same component is not asked twice");
-        if let Decision::Brief(brief) = decision {
+        if let Decision::Prompting(brief) = decision {
             assert!(brief.prompt.contains("## Your objective\n- [b] Do what b says\n"), "{}", brief.prompt);
             assert_eq!(brief.prompt.matches('[').count(), 1, "only what is in focus stands in brackets");
             assert!(brief.prompt.contains("\nReport to: .baton/r1/inbox\n"));
@@ -143,16 +143,16 @@ fn when_every_policy_fails_the_work_goes_on() {
         }
     }
     let (result, _) = router.decide(&questions::exhaustion(AssessTrigger::SessionEnded));
-    let Ok(Decision::Assess(assessment)) = result else { panic!("{result:?}") };
+    let Ok(Decision::Exhaustion(assessment)) = result else { panic!("{result:?}") };
     assert_eq!(assessment.verdict, Verdict::Failed);
-    let PolicyQuery::Assess(session) = questions::exhaustion(AssessTrigger::SessionEnded).ask else {
+    let PolicyQuery::Exhaustion(session) = questions::exhaustion(AssessTrigger::SessionEnded).query else {
         panic!("it is that")
     };
     let observation =
         RecoveryObservation { session: *session, assessment, completion: None, other_roles: None };
-    let question = PolicyRequest::new(PolicyQuery::Recover(Box::new(observation)), vec![TextBlob::new("")]);
+    let question = PolicyRequest::new(PolicyQuery::Recovery(Box::new(observation)), vec![TextBlob::new("")]);
     let (result, _) = router.decide(&question);
-    let Ok(Decision::Recover(recovery)) = result else { panic!("{result:?}") };
+    let Ok(Decision::Recovery(recovery)) = result else { panic!("{result:?}") };
     assert!(matches!(recovery.action, RecoveryAction::AskPerson { .. }));
 }
 
@@ -214,7 +214,7 @@ fn those_who_abstain_are_passed_over_in_order() {
     let router = Router::with_built_in(&engine, mute_built_in, configured(&engine, "mute", &policy))
         .expect("a router");
     let (_, label) = router.decide(&questions::compaction());
-    assert_eq!((label.by, label.abstained.len(), label.faults.len()), (DecisionSource::Native, 2, 0));
+    assert_eq!((label.by, label.abstained.len(), label.faults.len()), (DecisionSource::HostFallback, 2, 0));
 }
 
 /// Answers a question about a split with parts of these objectives, whatever it is asked. No text or place has a byte of 128 or more.
@@ -261,11 +261,11 @@ fn an_answer_that_no_run_can_follow_is_a_fault_and_the_next_one_decides() {
     };
     let asked = |wish, occasion| {
         let seen = SplittingObservation { wish, occasion, ..questions::splitting() };
-        PolicyRequest::new(PolicyQuery::Split(Box::new(seen)), Vec::new())
+        PolicyRequest::new(PolicyQuery::Splitting(Box::new(seen)), Vec::new())
     };
     let question = asked(SplitTime::During, SplitTrigger::PhaseStart);
     let (result, label) = router(&leaves_out).decide(&question);
-    let Ok(Decision::Split(split)) = &result else { panic!("{result:?}") };
+    let Ok(Decision::Splitting(split)) = &result else { panic!("{result:?}") };
     assert!(matches!(&split.action, SplitAction::Split { sub_phases } if sub_phases.len() == 2), "{split:?}");
     assert_eq!((label.by, label.policy.as_str()), (DecisionSource::Next, "good"));
     let fault = Fault::Refused { message: "c is no open objective of phase 20".to_owned() };
@@ -277,7 +277,7 @@ fn an_answer_that_no_run_can_follow_is_a_fault_and_the_next_one_decides() {
     // A phase that its workflow leaves whole is split by no policy, unless its agent asks.
     let never = |occasion| router(&whole).decide(&asked(SplitTime::Never, occasion));
     let (result, label) = never(SplitTrigger::Boundary);
-    let Ok(Decision::Split(split)) = &result else { panic!("{result:?}") };
+    let Ok(Decision::Splitting(split)) = &result else { panic!("{result:?}") };
     assert_eq!((&split.action, label.by), (&SplitAction::Keep, DecisionSource::BuiltIn));
     let why = format!("{}", label.faults[0].fault);
     assert_eq!(why, "gave an answer that was refused: the workflow says split = \"never\" for phase 20");
@@ -341,7 +341,7 @@ fn a_question_without_its_text_is_a_fault_and_no_policy_is_asked() {
     question.texts[0] = serde_json::from_str(&serde_json::to_string(&question.texts[0]).unwrap()).unwrap();
     let (result, label) = router.decide(&question);
     assert!(message(result.expect_err("nobody can answer")).contains("its text 0 is not at hand"));
-    assert_eq!((label.by, label.faults.len()), (DecisionSource::Native, 0));
+    assert_eq!((label.by, label.faults.len()), (DecisionSource::HostFallback, 0));
 
     question.texts[0] = TextBlob::new("x".repeat(DecisionLimits::default().input_bytes as usize + 1));
     assert!(message(router.decide(&question).0.expect_err("nobody can answer")).contains("at most 1048576"));
@@ -361,8 +361,8 @@ fn a_policy_is_not_configured_for_what_it_does_not_decide() {
 }
 
 fn review() -> Box<ReviewObservation> {
-    let asks = questions::all().into_iter().map(|question| question.ask);
-    asks.filter_map(|ask| if let PolicyQuery::Review(seen) = ask { Some(seen) } else { None })
+    let asks = questions::all().into_iter().map(|question| question.query);
+    asks.filter_map(|query| if let PolicyQuery::Review(seen) = query { Some(seen) } else { None })
         .next()
         .expect("there is one")
 }

@@ -36,13 +36,13 @@ fn asked(router: &Router) -> (Decision, Provenance) {
 }
 
 /// Who answered behind a layer, and what came of it, in order.
-fn behind(label: &Provenance) -> Vec<(u32, &str, &'static str)> {
+fn nested(label: &Provenance) -> Vec<(u32, &str, &'static str)> {
     let outcome = |outcome: &LinkOutcome| match outcome {
         LinkOutcome::Answered => "answered",
         LinkOutcome::Abstained => "abstained",
         LinkOutcome::Failed { .. } => "failed",
     };
-    label.behind.iter().map(|link| (link.place, link.policy.as_str(), outcome(&link.outcome))).collect()
+    label.nested.iter().map(|link| (link.place, link.policy.as_str(), outcome(&link.outcome))).collect()
 }
 
 /// M4: the import is the next policy of the chain, with its own digest, settings and fuel on the label.
@@ -55,9 +55,9 @@ fn a_layer_gets_the_answer_of_the_next_policy() {
     let (decision, label) = asked(&router);
     assert_eq!(decision.reason(), "there is room");
     assert_eq!((label.by, label.policy.as_str()), (DecisionSource::Configured, "layer"));
-    assert_eq!(behind(&label), [(1, "last", "answered")]);
-    assert_eq!(label.behind[0].fuel, alone.fuel, "it costs what it costs alone");
-    assert_eq!(&label.behind[0].component, last.policy().digest());
+    assert_eq!(nested(&label), [(1, "last", "answered")]);
+    assert_eq!(label.nested[0].fuel, alone.fuel, "it costs what it costs alone");
+    assert_eq!(&label.nested[0].component, last.policy().digest());
     assert!(label.fuel < alone.fuel + 200_000, "its own fuel is the layer's: {}", label.fuel);
 }
 
@@ -70,7 +70,7 @@ fn the_built_in_policy_stands_behind_the_last_layer() {
         Router::new(&engine, BTreeMap::new()).expect("a router").decide(&questions::compaction());
     let (decision, label) = asked(&router(&engine, layer.clone(), vec![]));
     assert_eq!(Ok(decision), built_in);
-    assert_eq!(behind(&label), [(1, BUILTIN_NAME, "answered")]);
+    assert_eq!(nested(&label), [(1, BUILTIN_NAME, "answered")]);
     assert_eq!(layer.evaluate(&questions::compaction()).result, Ok(None), "nothing is behind it");
     let over = layer.over_built_in().expect("it loads").evaluate(&questions::compaction());
     assert_eq!(over.result, built_in.map(Some));
@@ -87,8 +87,8 @@ fn a_layer_never_sees_a_fault() {
     let router = router(&engine, layer, vec![bad, mute, last]);
     let (decision, label) = asked(&router);
     assert_eq!((decision.reason(), label.policy.as_str()), ("there is room", "layer"));
-    assert_eq!(behind(&label), [(1, "bad", "failed"), (2, "mute", "abstained"), (3, "last", "answered")]);
-    let LinkOutcome::Failed { fault } = &label.behind[0].outcome else { panic!("{:?}", label.behind) };
+    assert_eq!(nested(&label), [(1, "bad", "failed"), (2, "mute", "abstained"), (3, "last", "answered")]);
+    let LinkOutcome::Failed { fault } = &label.nested[0].outcome else { panic!("{:?}", label.nested) };
     assert!(message(fault.clone()).contains("unreachable"));
     assert!(label.faults.is_empty(), "the layer did not fail");
 }
@@ -105,10 +105,10 @@ fn the_chain_goes_on_behind_a_layer() {
     };
     let label = with("abstains", &abstains);
     assert_eq!((label.by, label.policy.as_str(), label.abstained.len()), (DecisionSource::Next, "last", 1));
-    assert_eq!(label.abstained[0].behind.len(), 1);
+    assert_eq!(label.abstained[0].nested.len(), 1);
     let label = with("fails", &layer("unreachable"));
     assert_eq!((label.by, label.policy.as_str(), label.faults.len()), (DecisionSource::Next, "last", 1));
-    assert_eq!(label.faults[0].behind.len(), 1);
+    assert_eq!(label.faults[0].nested.len(), 1);
 }
 
 /// Hostile: it asks the next policy for ever, and hides that it failed.
@@ -122,7 +122,7 @@ fn a_layer_that_asks_for_ever_ends() {
     let last = configured(&engine, "last", &GuestBuilder::good("there is room"));
     let (_, label) = asked(&router(&engine, configured(&engine, "endless", &endless), vec![last]));
     assert_eq!((label.by, label.policy.as_str()), (DecisionSource::Next, "last"));
-    assert_eq!(label.faults[0].behind.len(), 4, "four calls are answered");
+    assert_eq!(label.faults[0].nested.len(), 4, "four calls are answered");
     let told = message(label.faults[0].fault.clone());
     assert_eq!(told, "asked the next policy more than 4 times");
 
@@ -131,8 +131,8 @@ fn a_layer_that_asks_for_ever_ends() {
     let four = |name: &str| configured(&engine, name, &layer(&again).data(2048, name));
     let last = configured(&engine, "last", &GuestBuilder::good("there is room"));
     let (_, label) = asked(&router(&engine, four("a"), vec![four("b"), four("c"), last]));
-    let behind = label.faults.iter().map(|fault| fault.behind.len()).max();
-    assert!(behind.is_some_and(|evaluations| evaluations <= 16), "{behind:?}");
+    let nested = label.faults.iter().map(|fault| fault.nested.len()).max();
+    assert!(nested.is_some_and(|evaluations| evaluations <= 16), "{nested:?}");
     assert!(matches!(&label.faults[0].fault, Fault::Trap { message } if message.contains("16 evaluations")));
     assert_eq!(engine.live_instances(), 0, "no instance is left behind");
 }
@@ -159,7 +159,7 @@ fn the_stack_is_enough_for_a_chain() {
     let named = |name: &str| configured(&engine, name, &deep().data(4096, name));
     let chain = router(&engine, named("a"), vec![named("b"), named("c"), last]);
     let label = std::thread::scope(|scope| scope.spawn(|| asked(&chain).1).join().expect("the host lives"));
-    assert_eq!((label.policy.as_str(), label.behind.len()), ("a", 3));
+    assert_eq!((label.policy.as_str(), label.nested.len()), ("a", 3));
 }
 
 /// M6: a chain of layers has one place for all of its instances, so that chains at full concurrency do not wait for each
@@ -175,7 +175,7 @@ fn many_chains_of_layers_at_a_time_do_not_wait_for_each_other() {
             scope.spawn(|| {
                 for _ in 0..20 {
                     let (_, label) = asked(&router);
-                    assert_eq!((label.policy.as_str(), label.behind.len()), ("one", 3));
+                    assert_eq!((label.policy.as_str(), label.nested.len()), ("one", 3));
                 }
             });
         }

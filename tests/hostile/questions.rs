@@ -111,7 +111,7 @@ pub fn exhaustion(occasion: AssessTrigger) -> PolicyRequest {
         imported: false,
         attributes: Vec::new(),
     };
-    PolicyRequest::new(PolicyQuery::Assess(Box::new(seen)), vec![TextBlob::new(window)])
+    PolicyRequest::new(PolicyQuery::Exhaustion(Box::new(seen)), vec![TextBlob::new(window)])
 }
 
 pub fn splitting() -> SplittingObservation {
@@ -210,19 +210,19 @@ fn assessment(verdict: Verdict) -> Assessment {
 }
 
 fn completion() -> PolicyRequest {
-    let PolicyRequest { ask, texts, .. } = exhaustion(AssessTrigger::PromptEnded);
-    let PolicyQuery::Assess(mut session) = ask else { unreachable!("it is what `exhaustion` asks") };
+    let PolicyRequest { query, texts, .. } = exhaustion(AssessTrigger::PromptEnded);
+    let PolicyQuery::Exhaustion(mut session) = query else { unreachable!("it is what `exhaustion` asks") };
     session.objectives = vec![objective("b", ObjectiveStatus::Open)];
     let seen = CompletionObservation { session: *session, assessment: assessment(Verdict::Answered) };
-    PolicyRequest::new(PolicyQuery::Complete(Box::new(seen)), texts)
+    PolicyRequest::new(PolicyQuery::Completion(Box::new(seen)), texts)
 }
 
 fn recovery() -> PolicyRequest {
-    let PolicyRequest { ask, texts, .. } = exhaustion(AssessTrigger::SessionEnded);
-    let PolicyQuery::Assess(session) = ask else { unreachable!("it is what `exhaustion` asks") };
+    let PolicyRequest { query, texts, .. } = exhaustion(AssessTrigger::SessionEnded);
+    let PolicyQuery::Exhaustion(session) = query else { unreachable!("it is what `exhaustion` asks") };
     let assessment = assessment(Verdict::Failed);
     let seen = RecoveryObservation { session: *session, assessment, completion: None, other_roles: None };
-    PolicyRequest::new(PolicyQuery::Recover(Box::new(seen)), texts)
+    PolicyRequest::new(PolicyQuery::Recovery(Box::new(seen)), texts)
 }
 
 /// One question for each function of the contract.
@@ -238,14 +238,14 @@ pub fn all() -> Vec<PolicyRequest> {
         attributes: Vec::new(),
     };
     let asks = [
-        PolicyQuery::Split(Box::new(splitting())),
-        PolicyQuery::Budget(Box::new(budgeting())),
-        PolicyQuery::Offload(Box::new(offloading())),
-        PolicyQuery::Brief(Box::new(handoff())),
-        PolicyQuery::Compose(Box::new(handoff())),
+        PolicyQuery::Splitting(Box::new(splitting())),
+        PolicyQuery::Budgeting(Box::new(budgeting())),
+        PolicyQuery::Offloading(Box::new(offloading())),
+        PolicyQuery::Prompting(Box::new(handoff())),
+        PolicyQuery::Handoff(Box::new(handoff())),
         PolicyQuery::Review(Box::new(review)),
     ];
     let mut questions = vec![exhaustion(AssessTrigger::Turn), completion(), recovery(), compaction()];
-    questions.extend(asks.map(|ask| PolicyRequest::new(ask, texts())));
+    questions.extend(asks.map(|query| PolicyRequest::new(query, texts())));
     questions
 }

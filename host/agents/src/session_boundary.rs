@@ -433,7 +433,7 @@ fn is_package(word: &str) -> bool {
 
 /// Puts what is refused among the agent's events. Gives where its driver sends those; its end comes last, and the boundary
 /// ends with it.
-pub(crate) fn join(
+pub(crate) fn attach_boundary(
     confined: ActiveBoundary,
     session: SessionId,
     to: mpsc::Sender<(SessionId, DriverEvent)>,

@@ -53,7 +53,7 @@ pub async fn spawn(
     let (command, events) = match confined {
         Some(confined) => {
             let command = command.within(confined.boundary.command());
-            (command, session_boundary::join(confined, launch.spec.session.clone(), events))
+            (command, session_boundary::attach_boundary(confined, launch.spec.session.clone(), events))
         }
         None => (command, events),
     };

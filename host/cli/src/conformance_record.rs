@@ -57,7 +57,7 @@ struct ConformanceRecord {
 /// `policy` has already; `decides` is what it is to decide, everything where empty.
 pub(crate) fn require(
     args: ConformanceArgs,
-    place: &LocationArgs,
+    location: &LocationArgs,
     reference: &str,
     set: &[(String, GivenSetting)],
     engine: &Engine,
@@ -78,7 +78,7 @@ pub(crate) fn require(
         broken: Vec::new(),
         mute: Vec::new(),
     };
-    let folder = location::state_root(place)?.join("checked");
+    let folder = location::state_root(location)?.join("checked");
     let path = folder.join(format!("{}.json", key(&found).hex()));
     let kept =
         fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<ConformanceRecord>(&bytes).ok());

@@ -35,17 +35,17 @@ const WORKSPACE_DIGITS: usize = 8;
 /// Gives a new run its arms: lays them over its workflow, and adds their components to the bundle. What comes back goes into the
 /// run's first input.
 pub(crate) fn assign_arms(
-    place: &RunLocation,
+    location: &RunLocation,
     workflow: &mut Workflow,
     policies: &mut PolicyBundle,
     inherited: &[Assignment],
 ) -> anyhow::Result<Vec<Assignment>> {
-    let experiments = ExperimentStore::below(&place.config.state_root);
-    let unit = fresh_unit(place)?;
+    let experiments = ExperimentStore::below(&location.config.state_root);
+    let unit = fresh_unit(location)?;
     let mut taken: Vec<(String, Capability)> = Vec::new();
     let mut assignments = Vec::new();
     for mut definition in in_order(&experiments) {
-        if let Some(why) = tripped(place, &experiments, &mut definition, workflow) {
+        if let Some(why) = tripped(location, &experiments, &mut definition, workflow) {
             stdio::progress(&format!(
                 "experiment {} enrols no more runs: {why} This run uses the workflow's own policy",
                 definition.name
@@ -53,7 +53,7 @@ pub(crate) fn assign_arms(
             continue;
         }
         let files = strip_arms(workflow.clone());
-        let workspace = workspace_of(place);
+        let workspace = workspace_of(location);
         let work =
             AssignmentContext { workflow: &files, workspace: &workspace, fresh_unit: &unit, inherited };
         match enrol(&definition, &work, &taken) {
@@ -61,7 +61,7 @@ pub(crate) fn assign_arms(
                 Ok(mut components) => {
                     print_assignment(&definition, &enrolled);
                     let (version, arm) = (enrolled.version, enrolled.arm);
-                    let aside = set_aside(&place.config, &files, policies, version, arm);
+                    let aside = set_aside(&location.config, &files, policies, version, arm);
                     if !aside.is_empty() {
                         stdio::progress(&format!(
                             "in this run arm {} decides {} and overrides {}; `--no-experiment` leaves the run out",
@@ -94,13 +94,13 @@ pub(crate) fn assign_arms(
 }
 
 /// What a new run of it would have to do with experiments, in lines. Nothing is drawn, and nothing written.
-pub(crate) fn foresee(place: &RunLocation, workflow: &Workflow, policies: &PolicyBundle) -> Vec<String> {
-    let experiments = ExperimentStore::below(&place.config.state_root);
+pub(crate) fn foresee(location: &RunLocation, workflow: &Workflow, policies: &PolicyBundle) -> Vec<String> {
+    let experiments = ExperimentStore::below(&location.config.state_root);
     let mut taken: Vec<(String, Capability)> = Vec::new();
     let mut lines = Vec::new();
     for definition in in_order(&experiments) {
         let name = &definition.name;
-        let workspace = workspace_of(place);
+        let workspace = workspace_of(location);
         let work = AssignmentContext { workflow, workspace: &workspace, fresh_unit: "", inherited: &[] };
         match enrol(&definition, &work, &taken) {
             Ok(enrolled) => {
@@ -119,7 +119,7 @@ pub(crate) fn foresee(place: &RunLocation, workflow: &Workflow, policies: &Polic
                     UnitKind::Run => true,
                 });
                 for arm in drawn {
-                    let aside = set_aside(&place.config, workflow, policies, version, arm);
+                    let aside = set_aside(&location.config, workflow, policies, version, arm);
                     if !aside.is_empty() {
                         let aside = text_format::list(&aside);
                         lines.push(format!("experiment {name}: arm {} overrides {aside}", arm.name));
@@ -190,13 +190,13 @@ pub(crate) fn overlaps(experiments: &ExperimentStore, definition: &ExperimentDef
 /// the same task, and nobody draws twice.
 ///
 /// What cannot be read hands nothing on: a broken journal is told elsewhere, and keeps nobody from beginning anew.
-pub(crate) fn inherited(place: &LocationArgs, workflow: &Workflow) -> anyhow::Result<Vec<Assignment>> {
-    if ExperimentStore::below(&location::state_root(place)?).all().is_empty() {
+pub(crate) fn inherited(location: &LocationArgs, workflow: &Workflow) -> anyhow::Result<Vec<Assignment>> {
+    if ExperimentStore::below(&location::state_root(location)?).all().is_empty() {
         return Ok(Vec::new());
     }
     let mut newest: Option<(UnixMs, Vec<Assignment>)> = None;
-    for place in RunLocation::previous_locations(place, workflow)? {
-        let found = StateDir::find(&place.config.state_root, &place.config.workspace);
+    for location in RunLocation::previous_locations(location, workflow)? {
+        let found = StateDir::find(&location.config.state_root, &location.config.workspace);
         let Ok(Some(state)) = found else { continue };
         let Ok(runs) = Journal::open_read_only(&state).and_then(|journal| journal.runs()) else { continue };
         let Some(run) = runs.into_iter().rev().find(|run| run.workflow == workflow.name) else { continue };
@@ -205,7 +205,7 @@ pub(crate) fn inherited(place: &LocationArgs, workflow: &Workflow) -> anyhow::Re
         }
         let before = match run.ended {
             true => None,
-            false => view_of(&place.config, Some(&run.run)).ok().filter(|view| view.set_aside),
+            false => view_of(&location.config, Some(&run.run)).ok().filter(|view| view.set_aside),
         };
         newest = Some((run.started_at, before.map(|view| view.assignments).unwrap_or_default()));
     }
@@ -233,7 +233,7 @@ fn in_order(experiments: &ExperimentStore) -> Vec<ExperimentDefinition> {
 
 /// Why an experiment that is about this run takes no more of them, if a guardrail has said so, now or earlier.
 fn tripped(
-    place: &RunLocation,
+    location: &RunLocation,
     experiments: &ExperimentStore,
     definition: &mut ExperimentDefinition,
     workflow: &Workflow,
@@ -241,7 +241,7 @@ fn tripped(
     let version = definition.current()?;
     let about = |only: &baton_lab::experiment::RunTargeting| {
         only.workflow.as_ref().is_none_or(|name| *name == workflow.name)
-            && only.workspace.as_ref().is_none_or(|folder| *folder == workspace_of(place))
+            && only.workspace.as_ref().is_none_or(|folder| *folder == workspace_of(location))
     };
     if !about(&version.only) {
         return None;
@@ -251,7 +251,7 @@ fn tripped(
         VersionState::Stopped { .. } => return None,
         VersionState::Running => {}
     }
-    match check_guardrails(place, experiments, definition) {
+    match check_guardrails(location, experiments, definition) {
         Ok(why) => why,
         Err(error) => {
             stdio::progress(&format!(
@@ -265,11 +265,11 @@ fn tripped(
 
 /// Looks at the guardrails, and writes down what they say.
 fn check_guardrails(
-    place: &RunLocation,
+    location: &RunLocation,
     experiments: &ExperimentStore,
     definition: &mut ExperimentDefinition,
 ) -> Result<Option<String>, ExperimentError> {
-    let collected = collect(&place.config.state_root, experiments, &definition.name)?;
+    let collected = collect(&location.config.state_root, experiments, &definition.name)?;
     let Some(version) = definition.current() else { return Ok(None) };
     let alarms = guard(definition, version, &collected);
     if alarms.is_empty() {
@@ -321,16 +321,16 @@ fn print_assignment(definition: &ExperimentDefinition, enrolled: &ArmAssignment<
 }
 
 /// An id that nobody else has.
-fn fresh_unit(place: &RunLocation) -> anyhow::Result<String> {
+fn fresh_unit(location: &RunLocation) -> anyhow::Result<String> {
     let mut chance = [0_u8; UNIT_BYTES];
     getrandom::fill(&mut chance).context("drawing the id of a unit")?;
-    let key = Digest::of(workspace_of(place).to_string_lossy().as_bytes());
+    let key = Digest::of(workspace_of(location).to_string_lossy().as_bytes());
     let chance: String = chance.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("{}-{chance}", &key.hex()[..WORKSPACE_DIGITS]))
 }
 
 /// Canonical, as experiments keep it.
-fn workspace_of(place: &RunLocation) -> std::path::PathBuf {
-    let folder = &place.config.workspace;
+fn workspace_of(location: &RunLocation) -> std::path::PathBuf {
+    let folder = &location.config.workspace;
     folder.canonicalize().unwrap_or_else(|_| folder.clone())
 }

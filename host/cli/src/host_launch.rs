@@ -113,8 +113,8 @@ struct ReadyMessage {
 
 impl ReadyNotifier {
     /// Says that the run is at work. From then on standard output goes where standard error goes.
-    pub(crate) fn make(self, place: &RunLocation, run: &RunId) -> anyhow::Result<()> {
-        let log = match move_log_to_run(&self.log, place, run) {
+    pub(crate) fn make(self, location: &RunLocation, run: &RunId) -> anyhow::Result<()> {
+        let log = match move_log_to_run(&self.log, location, run) {
             Ok(log) => log,
             // It has a name already; only `baton gc` will not find it.
             Err(error) => {
@@ -128,8 +128,8 @@ impl ReadyNotifier {
 }
 
 /// Moves the log to what belongs to the run, so that it goes with it. Each host of a run has a log of its own.
-fn move_log_to_run(log: &Path, place: &RunLocation, run: &RunId) -> anyhow::Result<PathBuf> {
-    let state = open_state(place)?;
+fn move_log_to_run(log: &Path, location: &RunLocation, run: &RunId) -> anyhow::Result<PathBuf> {
+    let state = open_state(location)?;
     let folder = state.sessions().join(run.as_str());
     fs::DirBuilder::new()
         .recursive(true)
@@ -146,23 +146,23 @@ fn move_log_to_run(log: &Path, place: &RunLocation, run: &RunId) -> anyhow::Resu
     Ok(own)
 }
 
-fn open_state(place: &RunLocation) -> anyhow::Result<StateDir> {
-    Ok(StateDir::open(&place.config.state_root, &place.config.workspace)?)
+fn open_state(location: &RunLocation) -> anyhow::Result<StateDir> {
+    Ok(StateDir::open(&location.config.state_root, &location.config.workspace)?)
 }
 
 /// Starts `baton` with these arguments as a host of its own, and returns when it is at work, or has failed.
 pub(crate) fn launch(
-    place: &RunLocation,
+    location: &RunLocation,
     arguments: &[OsString],
     launch: LaunchMode,
     format: OutputFormat,
 ) -> anyhow::Result<CliExit> {
     become_launcher().context("naming this process a launcher")?;
-    let log = open_state(place)?.path().join(format!("launch-{}.log", std::process::id()));
-    let mut child = start(place, arguments, &log)?;
+    let log = open_state(location)?.path().join(format!("launch-{}.log", std::process::id()));
+    let mut child = start(location, arguments, &log)?;
     match read_startup(&mut child)? {
         StartupOutcome::Ready(announced) => {
-            print_started(place, &announced, &child, launch, format)?;
+            print_started(location, &announced, &child, launch, format)?;
             Ok(CliExit::Done)
         }
         StartupOutcome::Nothing => {
@@ -184,22 +184,22 @@ pub(crate) fn launch(
     }
 }
 
-fn start(place: &RunLocation, arguments: &[OsString], log: &Path) -> anyhow::Result<Child> {
+fn start(location: &RunLocation, arguments: &[OsString], log: &Path) -> anyhow::Result<Child> {
     let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(log);
     let file = file.with_context(|| format!("making the log {}", log.display()))?;
-    Command::new(this_program(&place.config.own_exe))
+    Command::new(this_program(&location.config.own_exe))
         .args(arguments)
         .arg("--as-host")
         .arg(log)
         .arg("--workspace")
-        .arg(&place.config.workspace)
+        .arg(&location.config.workspace)
         .arg("--state-dir")
-        .arg(&place.config.state_root)
+        .arg(&location.config.state_root)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(file)
         .spawn()
-        .with_context(|| format!("starting {}", place.config.own_exe.display()))
+        .with_context(|| format!("starting {}", location.config.own_exe.display()))
 }
 
 /// What came first.
@@ -257,21 +257,21 @@ fn show_and_remove(log: &Path) {
 }
 
 fn print_started(
-    place: &RunLocation,
+    location: &RunLocation,
     at_work: &ReadyMessage,
     child: &Child,
     launch: LaunchMode,
     format: OutputFormat,
 ) -> anyhow::Result<()> {
     let ReadyMessage { run, log } = at_work;
-    let (flags, why) = (&place.flags, launch.why().unwrap_or_default());
+    let (flags, why) = (&location.flags, launch.why().unwrap_or_default());
     let attach = format!("baton attach {run}{flags}");
     let stop = format!("baton stop {run}{flags}");
     let document = json!({
         "schema": json_record::SCHEMA,
         "record": "launched",
         "run": run,
-        "workspace": place.config.workspace.to_string_lossy(),
+        "workspace": location.config.workspace.to_string_lossy(),
         "process": child.id(),
         "log": log.to_string_lossy(),
         "why": why,

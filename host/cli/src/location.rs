@@ -29,7 +29,7 @@ const SCRATCH_SEARCHED: usize = 100;
 pub(crate) struct RunLocation {
     /// What the runtime needs to know.
     pub(crate) config: HostConfig,
-    /// The flags that a later command needs to find the same place, with a space before each; often none.
+    /// The flags that a later command needs to find the same location, with a space before each; often none.
     pub(crate) flags: String,
 }
 
@@ -62,7 +62,7 @@ impl RunLocation {
 
     /// The folder that a run of this workflow would work in; nothing where it gets a fresh one.
     pub(crate) fn folder(args: &LocationArgs, workflow: &Workflow) -> anyhow::Result<Option<PathBuf>> {
-        Ok(RunLocation::settled(args, workflow)?.map(|place| place.config.workspace))
+        Ok(RunLocation::settled(args, workflow)?.map(|location| location.config.workspace))
     }
 
     /// Where runs of this workflow may have been before, the likeliest place first. Makes nothing.
@@ -115,17 +115,17 @@ impl RunLocation {
         if args.workspace.is_some() || here.newest(run)?.is_some() {
             return Ok(here);
         }
-        let Some(place) = here.scratch_with(args, run)?.into_iter().next() else {
+        let Some(location) = here.scratch_with(args, run)?.into_iter().next() else {
             // Where there is none either, the runtime says best what is missing here.
             return Ok(here.above_with(args, run)?.unwrap_or(here));
         };
         if run.is_none() {
-            let (here, there) = (here.config.workspace.display(), place.config.workspace.display());
+            let (here, there) = (here.config.workspace.display(), location.config.workspace.display());
             stdio::progress(&format!(
                 "nothing has run in {here}; using the scratch folder {there}, which was started from here"
             ));
         }
-        Ok(place)
+        Ok(location)
     }
 
     /// The current folder, or else the nearest one around it in which anything has run.
@@ -140,9 +140,9 @@ impl RunLocation {
     /// The nearest folder around this one that has the run, or any.
     fn above_with(&self, args: &LocationArgs, run: Option<&RunId>) -> anyhow::Result<Option<RunLocation>> {
         for folder in self.config.workspace.ancestors().skip(1) {
-            let place = RunLocation::new(folder.to_owned(), state_root(args)?, args)?;
-            if place.newest(run)?.is_some() {
-                return Ok(Some(place));
+            let location = RunLocation::new(folder.to_owned(), state_root(args)?, args)?;
+            if location.newest(run)?.is_some() {
+                return Ok(Some(location));
             }
         }
         Ok(None)
@@ -172,7 +172,7 @@ impl RunLocation {
             1 => Ok(found.remove(0)),
             _ => {
                 let folders: Vec<_> =
-                    found.iter().map(|place| place.config.workspace.display().to_string()).collect();
+                    found.iter().map(|location| location.config.workspace.display().to_string()).collect();
                 let why = format!(
                     "several folders have a run of this name: {}; name one of them with --workspace DIR",
                     folders.join(", ")
@@ -187,18 +187,19 @@ impl RunLocation {
     pub(crate) fn for_resuming(args: &LocationArgs, run: Option<&RunId>) -> anyhow::Result<RunLocation> {
         let here = RunLocation::here(args)?;
         if run.is_none() && args.workspace.is_none() && here.newest(None)?.is_none() {
-            for place in here.scratch_with(args, None)? {
+            for location in here.scratch_with(args, None)? {
                 let over = |row: &RunRow| {
                     matches!(row.status, RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished))
                 };
-                let rows = runs(&place.config)?;
+                let rows = runs(&location.config)?;
                 if let Some(row) = rows.last().filter(|row| !over(row)) {
-                    let (here, there) = (here.config.workspace.display(), place.config.workspace.display());
+                    let (here, there) =
+                        (here.config.workspace.display(), location.config.workspace.display());
                     stdio::progress(&format!(
                         "nothing has run in {here}; resuming run {} in the scratch folder {there}, which was started from here",
                         row.run
                     ));
-                    return Ok(place);
+                    return Ok(location);
                 }
             }
         }
@@ -208,8 +209,9 @@ impl RunLocation {
     /// What a command that changes something says where nothing has run.
     fn no_run_error(&self, args: &LocationArgs) -> UsageError {
         let newest = self.scratch_with(args, None).unwrap_or_default().into_iter().next();
-        let newest = newest
-            .map(|place| format!("; the newest scratch folder is {}", place.config.workspace.display()));
+        let newest = newest.map(|location| {
+            format!("; the newest scratch folder is {}", location.config.workspace.display())
+        });
         UsageError(format!(
             "nothing has run in {}: name the folder of the run with --workspace DIR{}",
             self.config.workspace.display(),
@@ -229,13 +231,13 @@ impl RunLocation {
             if run.is_none() && !is_from_here() {
                 continue;
             }
-            let place = RunLocation::new(scratch, self.config.state_root.clone(), args)?;
-            if let Some(at) = place.newest(run)? {
-                found.push((at, place));
+            let location = RunLocation::new(scratch, self.config.state_root.clone(), args)?;
+            if let Some(at) = location.newest(run)? {
+                found.push((at, location));
             }
         }
         found.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-        Ok(found.into_iter().map(|(_, place)| place).collect())
+        Ok(found.into_iter().map(|(_, location)| location).collect())
     }
 
     fn new(workspace: PathBuf, state_root: PathBuf, args: &LocationArgs) -> anyhow::Result<RunLocation> {

@@ -96,9 +96,13 @@ pub(crate) fn named(reference: &str, asked: &RegistryArgs) -> anyhow::Result<Nam
 }
 
 /// The policy of a command line for one decision, with the host's own behind it, loaded as for a run.
-pub(crate) fn router(reference: &str, decides: Capability, place: &LocationArgs) -> anyhow::Result<Router> {
-    let named = named(reference, &RegistryArgs::of(place))?;
-    let engine = engine(place)?;
+pub(crate) fn router(
+    reference: &str,
+    decides: Capability,
+    location: &LocationArgs,
+) -> anyhow::Result<Router> {
+    let named = named(reference, &RegistryArgs::of(location))?;
+    let engine = engine(location)?;
     let mut configured = BTreeMap::new();
     if !named.is_fallback() {
         configured.insert(decides, load(&engine, reference, &named, &named.rules)?.into());
@@ -107,8 +111,8 @@ pub(crate) fn router(reference: &str, decides: Capability, place: &LocationArgs)
 }
 
 /// The engine of a run, with its cache of compiled policies.
-pub(crate) fn engine(place: &LocationArgs) -> anyhow::Result<Engine> {
-    let config = EngineConfig { cache_dir: location::policy_cache(place), ..EngineConfig::default() };
+pub(crate) fn engine(location: &LocationArgs) -> anyhow::Result<Engine> {
+    let config = EngineConfig { cache_dir: location::policy_cache(location), ..EngineConfig::default() };
     Engine::new(config).context("starting the policy engine")
 }
 
@@ -117,9 +121,9 @@ pub(crate) fn configured(
     engine: &Engine,
     reference: &str,
     settings: &BTreeMap<String, GivenSetting>,
-    place: &LocationArgs,
+    location: &LocationArgs,
 ) -> anyhow::Result<ConfiguredPolicy> {
-    let named = named(reference, &RegistryArgs::of(place))?;
+    let named = named(reference, &RegistryArgs::of(location))?;
     Ok(load(engine, reference, &named, &named.settings(settings))?)
 }
 
@@ -157,11 +161,11 @@ pub(crate) enum PinMode {
 pub(crate) fn bundle(
     workflow: &Workflow,
     base: &Path,
-    place: &LocationArgs,
+    location: &LocationArgs,
     pinning: PinMode,
 ) -> anyhow::Result<PolicyBundle> {
     let mut bundle = PolicyBundle::default();
-    let remotes = RemotePolicies::new(place);
+    let remotes = RemotePolicies::new(location);
     for (base, references) in references_by_folder(workflow, base) {
         let path = base.join(LOCK_FILE);
         let mut lock = PolicyLock::read(&path)?;
@@ -246,10 +250,10 @@ fn add_component(
 pub(crate) fn lock(
     workflow: &Workflow,
     base: &Path,
-    place: &LocationArgs,
+    location: &LocationArgs,
 ) -> anyhow::Result<BTreeMap<PathBuf, u32>> {
     let mut pinned = BTreeMap::new();
-    let remotes = RemotePolicies::new(place);
+    let remotes = RemotePolicies::new(location);
     for (base, references) in references_by_folder(workflow, base) {
         let path = base.join(LOCK_FILE);
         let mut lock = PolicyLock::read(&path)?;
@@ -270,7 +274,7 @@ pub(crate) fn lock(
                         Some(before) if before.manifest == now => {}
                         Some(before) => {
                             let verdict = registries::verdict(&delivered.verdict);
-                            let decides = decided_by(delivered, &remote, place)?;
+                            let decides = decided_by(delivered, &remote, location)?;
                             let from = before.manifest;
                             said.push(format!(
                                 "{remote} moved: {from} -> {now} ({verdict}); it decides {decides}"
@@ -293,10 +297,10 @@ pub(crate) fn lock(
 fn decided_by(
     delivered: ResolvedPolicy,
     remote: &OciReference,
-    place: &LocationArgs,
+    location: &LocationArgs,
 ) -> anyhow::Result<String> {
     let named = NamedComponent::of(&delivered.name, Cow::Owned(delivered.bytes));
-    let policy = load(&engine(place)?, &remote.to_string(), &named, &BTreeMap::new())?;
+    let policy = load(&engine(location)?, &remote.to_string(), &named, &BTreeMap::new())?;
     Ok(text_format::list(policy.policy().decides()))
 }
 

@@ -39,7 +39,7 @@ impl RunProgressView {
         Self { canvas, format: args.format.format, has_bell: terminal }
     }
 
-    pub(crate) fn show(&mut self, update: &RunUpdate, place: &RunLocation) -> anyhow::Result<()> {
+    pub(crate) fn show(&mut self, update: &RunUpdate, location: &RunLocation) -> anyhow::Result<()> {
         if self.format == OutputFormat::Jsonl {
             for notice in &update.notices {
                 let line = json_record::line(&json_record::ProgressRecord {
@@ -52,11 +52,11 @@ impl RunProgressView {
         }
         match &mut self.canvas {
             ProgressCanvas::Plain(plain) => {
-                for line in plain.lines(update, place) {
+                for line in plain.lines(update, location) {
                     stdio::progress(&mask(&line));
                 }
             }
-            ProgressCanvas::Live(live) => live.show(update, place),
+            ProgressCanvas::Live(live) => live.show(update, location),
         }
         if update.bell && self.has_bell {
             stdio::bell();

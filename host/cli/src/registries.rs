@@ -30,13 +30,13 @@ pub(crate) struct RegistryArgs {
 
 impl RegistryArgs {
     /// Where what was pulled is kept.
-    pub(crate) fn place(&self) -> LocationArgs {
+    pub(crate) fn location(&self) -> LocationArgs {
         LocationArgs { state_dir: self.state_dir.clone(), ..LocationArgs::default() }
     }
 
-    /// The usual way to ask, with what was pulled in this place.
-    pub(crate) fn of(place: &LocationArgs) -> Self {
-        Self { insecure: Vec::new(), state_dir: place.state_dir.clone() }
+    /// The usual way to ask, with what was pulled at this location.
+    pub(crate) fn of(location: &LocationArgs) -> Self {
+        Self { insecure: Vec::new(), state_dir: location.state_dir.clone() }
     }
 }
 
@@ -61,7 +61,7 @@ fn depot_with(args: &RegistryArgs, rules: TrustConfig, trust: TrustRules) -> any
     };
     Ok(PolicyResolver::new(
         RegistryClient::new(options),
-        ContentStore::below(&location::state_root(&args.place())?),
+        ContentStore::below(&location::state_root(&args.location())?),
         trust,
     ))
 }
@@ -75,13 +75,13 @@ fn trusted_command(name: &str) -> Option<Command> {
 
 /// What references of a workflow to registries lead to. Rules and credentials are looked at when the first one comes.
 pub(crate) struct RemotePolicies<'a> {
-    place: &'a LocationArgs,
+    location: &'a LocationArgs,
     depot: OnceCell<PolicyResolver>,
 }
 
 impl<'a> RemotePolicies<'a> {
-    pub(crate) fn new(place: &'a LocationArgs) -> Self {
-        Self { place, depot: OnceCell::new() }
+    pub(crate) fn new(location: &'a LocationArgs) -> Self {
+        Self { location, depot: OnceCell::new() }
     }
 
     /// The policy of a reference; see [`PolicyResolver::get`].
@@ -115,7 +115,7 @@ impl<'a> RemotePolicies<'a> {
         if let Some(depot) = self.depot.get() {
             return Ok(depot);
         }
-        let opened = depot(&RegistryArgs::of(self.place))?;
+        let opened = depot(&RegistryArgs::of(self.location))?;
         Ok(self.depot.get_or_init(|| opened))
     }
 }

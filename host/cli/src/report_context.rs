@@ -20,8 +20,8 @@ const PHASES_COMPARED: usize = 20;
 const DIFF_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a report tells beside the view. What cannot be looked up is left out.
-pub(crate) fn collect_report_context(place: &RunLocation, view: &RunView) -> ReportContext {
-    let workflow = workflow_of(&place.config, &view.run).ok().flatten();
+pub(crate) fn collect_report_context(location: &RunLocation, view: &RunView) -> ReportContext {
+    let workflow = workflow_of(&location.config, &view.run).ok().flatten();
     let has_cost_ceiling = workflow.as_ref().is_some_and(|workflow| {
         let of_phases = workflow.phases.iter().any(|phase| phase.cost_microusd.is_some());
         of_phases || workflow.limits.cost_microusd.is_some()
@@ -31,15 +31,15 @@ pub(crate) fn collect_report_context(place: &RunLocation, view: &RunView) -> Rep
     let boxes = workflow.and_then(PlanBoxes::of);
     let plan = boxes.and_then(|boxes| {
         let path = boxes.path();
-        let name = path.strip_prefix(&place.config.workspace).unwrap_or(path);
+        let name = path.strip_prefix(&location.config.workspace).unwrap_or(path);
         let name = name.to_string_lossy().into_owned();
-        let command = format!("baton run {}{}", shell_quoted(&path.to_string_lossy()), place.flags);
+        let command = format!("baton run {}{}", shell_quoted(&path.to_string_lossy()), location.flags);
         Some(PlanStatus { name, command, standing: boxes.standing(view)? })
     });
     let until = tokio::time::Instant::now() + DIFF_TIMEOUT;
     let changed = |phase| {
         let found = block_on(async {
-            let found = compare(&place.config, Some(&view.run), phase, &[], false);
+            let found = compare(&location.config, Some(&view.run), phase, &[], false);
             tokio::time::timeout_at(until, found).await
         });
         let found = found.ok().and_then(Result::ok).and_then(Result::ok);
@@ -57,7 +57,7 @@ pub(crate) fn collect_report_context(place: &RunLocation, view: &RunView) -> Rep
         plan,
         changed: changed(None),
         changed_by,
-        is_undone: is_undone(place, &view.run),
+        is_undone: is_undone(location, &view.run),
         has_cost_ceiling,
         shared_files,
         is_stopping: false,

@@ -36,15 +36,15 @@ const TICKED: &str = "ticked";
 /// Runs until the host leaves, then writes the report to standard output. A host that was launched to work by itself
 /// says so to whoever waits for it, once the run is in the journal.
 pub(crate) fn follow(
-    place: &RunLocation,
+    location: &RunLocation,
     start: RunStart,
     args: ViewArgs,
     announcement: Option<ReadyNotifier>,
 ) -> anyhow::Result<CliExit> {
     let is_launched = announcement.is_some();
-    clear_ended_try(&place.config)?;
+    clear_ended_try(&location.config)?;
     let runtime = multi_threaded()?;
-    let result = runtime.block_on(host_and_view(place, start, args, announcement));
+    let result = runtime.block_on(host_and_view(location, start, args, announcement));
     // A thread that still reads from somewhere must not hold the process: the host has ended what it started.
     runtime.shutdown_background();
     let view = result?;
@@ -52,34 +52,38 @@ pub(crate) fn follow(
         let text = report::report(
             &terminal_style::stdout(),
             &report::found(&view, Some(false)),
-            place,
-            &collect_report_context(place, &view),
+            location,
+            &collect_report_context(location, &view),
         );
         stdio::data(&format!("\n{}", mask(&text)))?;
         return Ok(CliExit::of_view(&view));
     }
-    conclude(place, &view, args)
+    conclude(location, &view, args)
 }
 
 /// The boxes of the plan that a run was made from, as far as they were ticked already.
-fn boxes_of(place: &RunLocation, run: &RunId) -> Option<PlanBoxes> {
-    let boxes = PlanBoxes::of(workflow_of(&place.config, run).ok().flatten()?)?;
-    Some(boxes.with_state_file(run_folder(&place.config, run).map(|folder| folder.join(TICKED))))
+fn boxes_of(location: &RunLocation, run: &RunId) -> Option<PlanBoxes> {
+    let boxes = PlanBoxes::of(workflow_of(&location.config, run).ok().flatten()?)?;
+    Some(boxes.with_state_file(run_folder(&location.config, run).map(|folder| folder.join(TICKED))))
 }
 
 /// Looks on until the run ends, its host is gone, or the person leaves; the run goes on in any case.
-pub(crate) fn watch_run(place: &RunLocation, run: Option<RunId>, args: ViewArgs) -> anyhow::Result<CliExit> {
+pub(crate) fn watch_run(
+    location: &RunLocation,
+    run: Option<RunId>,
+    args: ViewArgs,
+) -> anyhow::Result<CliExit> {
     let runtime = multi_threaded()?;
-    let result = runtime.block_on(attached_view(place, run, args));
+    let result = runtime.block_on(attached_view(location, run, args));
     runtime.shutdown_background();
     let AttachResult { view, live } = result?;
     if !live {
-        return conclude(place, &view, args);
+        return conclude(location, &view, args);
     }
-    let (run, flags) = (&view.run, &place.flags);
+    let (run, flags) = (&view.run, &location.flags);
     stdio::progress(&format!("left run {run}, which continues: `baton attach {run}{flags}` shows it again"));
     if args.format.format != OutputFormat::Text {
-        write_document(place, &view, Some(true), args.format.format)?;
+        write_document(location, &view, Some(true), args.format.format)?;
     }
     Ok(CliExit::Done)
 }
@@ -93,25 +97,30 @@ fn multi_threaded() -> anyhow::Result<Runtime> {
 }
 
 /// The report of a run that nobody works on now, and the exit code that says how it stands.
-pub(crate) fn conclude(place: &RunLocation, view: &RunView, args: ViewArgs) -> anyhow::Result<CliExit> {
+pub(crate) fn conclude(location: &RunLocation, view: &RunView, args: ViewArgs) -> anyhow::Result<CliExit> {
     let found = report::found(view, Some(false));
     match args.format.format {
         OutputFormat::Text => stdio::data(&format!(
             "\n{}",
-            report::report(&terminal_style::stdout(), &found, place, &collect_report_context(place, view))
+            report::report(
+                &terminal_style::stdout(),
+                &found,
+                location,
+                &collect_report_context(location, view)
+            )
         ))?,
-        format => write_document(place, view, None, format)?,
+        format => write_document(location, view, None, format)?,
     }
     Ok(CliExit::of_view(&found))
 }
 
 fn write_document(
-    place: &RunLocation,
+    location: &RunLocation,
     view: &RunView,
     live: Option<bool>,
     format: OutputFormat,
 ) -> anyhow::Result<()> {
-    let document = json_record::RunDocument { place, view, live };
+    let document = json_record::RunDocument { location, view, live };
     match format {
         OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?),
         _ => stdio::data(&json_record::pretty(&document)?),
@@ -119,7 +128,7 @@ fn write_document(
 }
 
 async fn host_and_view(
-    place: &RunLocation,
+    location: &RunLocation,
     start: RunStart,
     args: ViewArgs,
     mut announcement: Option<ReadyNotifier>,
@@ -127,7 +136,7 @@ async fn host_and_view(
     let (sender, mut updates) = mpsc::channel(UPDATE_QUEUE_SIZE);
     let (stop, stopped) = watch::channel(false);
     let mut interrupt = InterruptSignals::new(stop)?;
-    let host = tokio::spawn(baton_runtime::run(place.config.clone(), start, sender, stopped));
+    let host = tokio::spawn(baton_runtime::run(location.config.clone(), start, sender, stopped));
     let is_host_of_its_own = announcement.is_some();
     let mut screen = RunProgressView::new(args, is_host_of_its_own);
     let mut redraw = tokio::time::interval(REDRAW);
@@ -147,11 +156,11 @@ async fn host_and_view(
                     is_silent = false;
                     // The first one comes after the first commit, when the control socket answers already.
                     if let Some(announcement) = announcement.take() {
-                        announcement.make(place, &update.view.run)?;
+                        announcement.make(location, &update.view.run)?;
                     }
-                    screen.show(&update, place)?;
+                    screen.show(&update, location)?;
                     let boxes = boxes.get_or_insert_with(|| {
-                        boxes_of(place, &update.view.run)
+                        boxes_of(location, &update.view.run)
                     });
                     for line in boxes.iter_mut().flat_map(|boxes| boxes.sync_with_view(&update.view)) {
                         screen.say(&line);
@@ -178,20 +187,20 @@ async fn host_and_view(
 }
 
 async fn attached_view(
-    place: &RunLocation,
+    location: &RunLocation,
     run: Option<RunId>,
     args: ViewArgs,
 ) -> anyhow::Result<AttachResult> {
     let (sender, mut updates) = mpsc::channel(UPDATE_QUEUE_SIZE);
     let (leave, left) = watch::channel(false);
     let mut interrupt = InterruptSignals::new(leave)?;
-    let watcher = tokio::spawn(attach(place.config.clone(), run, sender, left));
+    let watcher = tokio::spawn(attach(location.config.clone(), run, sender, left));
     let mut screen = RunProgressView::new(args, false);
     let mut redraw = tokio::time::interval(REDRAW);
     loop {
         tokio::select! {
             update = updates.recv() => match update {
-                Some(update) => screen.show(&update, place)?,
+                Some(update) => screen.show(&update, location)?,
                 None => break,
             },
             _ = redraw.tick() => screen.redraw(),

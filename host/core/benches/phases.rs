@@ -32,7 +32,7 @@ impl Machine {
         let started = Input::Started {
             run: "r1".into(),
             workflow: Box::new(workflow(phases)),
-            pins: Vec::new(),
+            bindings: Vec::new(),
             task_folder: ".baton/r1".into(),
             utc_offset_minutes: 0,
             assignments: Vec::new(),
@@ -55,10 +55,10 @@ impl Machine {
 
     fn perform(&mut self, action: baton_core::ActionId, what: Action) {
         let outcome = match what {
-            Action::RequestDecision { request, question, .. } => {
-                let (result, label) = decide(&question);
+            Action::RequestDecision { request_id, request, .. } => {
+                let (result, label) = decide(&request);
                 return self.queue.push_back(Input::Decided {
-                    request,
+                    request_id,
                     result: Ok(result),
                     label: Box::new(label),
                 });
@@ -72,7 +72,9 @@ impl Machine {
                 self.sessions.push(session);
                 ActionOutcome::Delivered
             }
-            Action::Assess { .. } => ActionOutcome::Assessed { facts: WorkspaceFacts::default() },
+            Action::MeasureWorkspace { .. } => {
+                ActionOutcome::WorkspaceMeasured { facts: WorkspaceFacts::default() }
+            }
             _ => return,
         };
         self.queue.push_back(Input::Outcome { action, outcome });
@@ -95,20 +97,22 @@ impl Machine {
 
 fn decide(question: &PolicyRequest) -> (Decision, Provenance) {
     let reason = String::new();
-    let decision = match &question.ask {
-        PolicyQuery::Assess(_) => {
+    let decision = match &question.query {
+        PolicyQuery::Exhaustion(_) => {
             let verdict = Verdict::Healthy;
-            Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning: None, reason })
+            Decision::Exhaustion(Assessment { verdict, evidence: Vec::new(), warning: None, reason })
         }
-        PolicyQuery::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
-        PolicyQuery::Brief(_) => {
-            Decision::Brief(PromptDraft { prompt: "Do it.".into(), left_out: Vec::new(), reason })
+        PolicyQuery::Budgeting(seen) => {
+            Decision::Budgeting(TurnBudget { max_turns: seen.base_turns, reason })
         }
-        _ => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
+        PolicyQuery::Prompting(_) => {
+            Decision::Prompting(PromptDraft { prompt: "Do it.".into(), left_out: Vec::new(), reason })
+        }
+        _ => Decision::Splitting(SplitDecision { action: SplitAction::Keep, reason }),
     };
     let label = Provenance {
         by: DecisionSource::Configured,
-        capability: question.ask.capability(),
+        capability: question.query.capability(),
         policy: String::new(),
         component: None,
         settings: None,
@@ -118,7 +122,7 @@ fn decide(question: &PolicyRequest) -> (Decision, Provenance) {
         artifacts: Default::default(),
         faults: Vec::new(),
         abstained: Vec::new(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     };
     (decision, label)
 }

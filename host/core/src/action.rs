@@ -55,17 +55,19 @@ pub enum Action {
         session: SessionId,
     },
     /// End an agent: politely, then by force, with everything it started.
-    End {
+    #[serde(rename = "end")]
+    EndSession {
         /// The session that ends.
         session: SessionId,
         /// Why it ends, one sentence.
         reason: String,
     },
     /// Look at what is really on disk (A5).
-    Assess {
+    #[serde(rename = "assess")]
+    MeasureWorkspace {
         /// The phase that is measured.
         phase: PhaseId,
-        /// Remember this state as the start of the phase; later assessments are measured against it.
+        /// Remember this state as the start of the phase; what is measured later is compared with it.
         baseline: bool,
         /// Files that the objectives in focus name.
         expected: Vec<String>,
@@ -76,9 +78,11 @@ pub enum Action {
     /// Ask a policy. Not durable: at a restart the question is put again.
     RequestDecision {
         /// The id that the answer has.
-        request: RequestId,
+        #[serde(rename = "request")]
+        request_id: RequestId,
         /// The question, with its texts.
-        question: PolicyRequest,
+        #[serde(rename = "question")]
+        request: PolicyRequest,
         /// Where the policy that is asked decides.
         #[serde(default, skip_serializing_if = "is_default")]
         scope: PolicyScope,
@@ -106,7 +110,8 @@ pub enum Action {
         changed_beyond: u32,
     },
     /// Hold a handoff document to the world before a successor gets it (C8, C9). Looks, and changes nothing.
-    Inspect {
+    #[serde(rename = "inspect")]
+    ValidateHandoff {
         /// The phase whose handoff it is.
         phase: PhaseId,
         /// The document.
@@ -155,10 +160,12 @@ pub enum Action {
         /// The tree in which the phase works.
         tree: WorktreeName,
         /// The tree in which its parts come together.
-        joining: WorktreeName,
+        #[serde(rename = "joining")]
+        integration: WorktreeName,
     },
     /// Make a work tree with a branch of its own, and make it ready.
-    Branch {
+    #[serde(rename = "branch")]
+    CreateWorktree {
         /// The phase that works in the new tree.
         phase: PhaseId,
         /// The name of the new tree.
@@ -170,7 +177,8 @@ pub enum Action {
     },
     /// Commit what lies in a tree beside the workspace. From here on this commit is the work: it is verified, reviewed and merged.
     /// A merge of what had changed meanwhile where the phase began, which stands open there, is concluded.
-    Commit {
+    #[serde(rename = "commit")]
+    CommitWorktree {
         /// The phase whose work is committed.
         phase: PhaseId,
         /// The tree that is committed.
@@ -198,7 +206,8 @@ pub enum Action {
     },
     /// Hold a tree to the commit of its work, and put back what is not as it was: always what was added or removed, and where
     /// `whole` also what was changed. What was there is kept on a ref.
-    Restore {
+    #[serde(rename = "restore")]
+    RestoreWorktree {
         /// The phase whose work is in the tree.
         phase: PhaseId,
         /// The tree that is restored.
@@ -224,7 +233,8 @@ pub enum Action {
         commit: Option<String>,
     },
     /// Give up the merge that stands open in a tree: the tree is as it was before it.
-    Unmerge {
+    #[serde(rename = "unmerge")]
+    AbortMerge {
         /// The phase whose tree it is.
         phase: PhaseId,
         /// The tree in which the merge stands open.
@@ -251,7 +261,8 @@ pub enum Action {
         commit: Option<String>,
     },
     /// Ask a person. The intent's id names the question.
-    Ask {
+    #[serde(rename = "ask")]
+    AskUser {
         /// The phase that the question is about; absent for the run.
         phase: Option<PhaseId>,
         /// The question, one or two sentences.
@@ -265,7 +276,8 @@ pub enum Action {
         ending: RunOutcome,
     },
     /// Tell whoever holds a tool result back what becomes of it. Not durable: where the host is gone it stays as it is.
-    Place {
+    #[serde(rename = "place")]
+    DeliverToolResult {
         /// The id of the tool result.
         item: String,
         /// It is kept as an artifact, and a reference goes into the context; otherwise it goes there itself.
@@ -278,7 +290,7 @@ pub enum Action {
 impl Action {
     /// Whether it has an effect in the world, so that its intent is committed durably before it is performed.
     pub fn is_durable(&self) -> bool {
-        !matches!(self, Action::RequestDecision { .. } | Action::Place { .. } | Action::Notify(_))
+        !matches!(self, Action::RequestDecision { .. } | Action::DeliverToolResult { .. } | Action::Notify(_))
     }
 
     /// Whether the runtime answers it with an outcome.
@@ -293,25 +305,25 @@ impl Action {
             Action::Prompt { .. } => "prompt",
             Action::Compact { .. } => "compact",
             Action::Interrupt { .. } => "interrupt",
-            Action::End { .. } => "end",
-            Action::Assess { .. } => "assess",
+            Action::EndSession { .. } => "end",
+            Action::MeasureWorkspace { .. } => "assess",
             Action::RequestDecision { .. } => "request-decision",
             Action::WriteHandoff { .. } => "write-handoff",
-            Action::Inspect { .. } => "inspect",
+            Action::ValidateHandoff { .. } => "inspect",
             Action::WriteSummaries { .. } => "write-summaries",
             Action::Offload { .. } => "offload",
             Action::Verify { .. } => "verify",
             Action::Checkpoint { .. } => "checkpoint",
-            Action::Branch { .. } => "branch",
-            Action::Commit { .. } => "commit",
+            Action::CreateWorktree { .. } => "branch",
+            Action::CommitWorktree { .. } => "commit",
             Action::CommitToBranch { .. } => "commit-to-branch",
-            Action::Restore { .. } => "restore",
+            Action::RestoreWorktree { .. } => "restore",
             Action::Merge { .. } => "merge",
-            Action::Unmerge { .. } => "unmerge",
+            Action::AbortMerge { .. } => "unmerge",
             Action::Land { .. } => "land",
-            Action::Ask { .. } => "ask",
+            Action::AskUser { .. } => "ask",
             Action::Finish { .. } => "finish",
-            Action::Place { .. } => "place",
+            Action::DeliverToolResult { .. } => "place",
             Action::Notify(_) => "notify",
         }
     }
@@ -369,10 +381,10 @@ impl Action {
             Action::WriteHandoff { document, index, facts, .. } => {
                 [Some(document), Some(index), facts.as_ref()].into_iter().flatten().collect()
             }
-            Action::Inspect { document, .. } => vec![document],
+            Action::ValidateHandoff { document, .. } => vec![document],
             Action::WriteSummaries { step, directory, .. } => vec![step, directory],
             Action::Offload { items, .. } => items.iter().map(|item| &item.text).collect(),
-            Action::RequestDecision { question, .. } => question.texts.iter().collect(),
+            Action::RequestDecision { request, .. } => request.texts.iter().collect(),
             _ => Vec::new(),
         }
     }
@@ -384,10 +396,10 @@ impl Action {
             Action::WriteHandoff { document, index, facts, .. } => {
                 [Some(document), Some(index), facts.as_mut()].into_iter().flatten().collect()
             }
-            Action::Inspect { document, .. } => vec![document],
+            Action::ValidateHandoff { document, .. } => vec![document],
             Action::WriteSummaries { step, directory, .. } => vec![step, directory],
             Action::Offload { items, .. } => items.iter_mut().map(|item| &mut item.text).collect(),
-            Action::RequestDecision { question, .. } => question.texts.iter_mut().collect(),
+            Action::RequestDecision { request, .. } => request.texts.iter_mut().collect(),
             _ => Vec::new(),
         }
     }

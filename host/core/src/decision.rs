@@ -1,5 +1,7 @@
 //! What a policy answers, why there may be none, and who decided. The records mirror `wit/` one to one.
 
+mod verdict;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -7,30 +9,39 @@ use serde::{Deserialize, Serialize};
 use crate::capability::Capability;
 use crate::facts::SignalSource;
 use crate::ids::{Digest, ObjectiveId, Seq};
-use crate::time::UnixMs;
+
+pub use verdict::{QuotaCause, Verdict};
 
 /// A policy's answer, by the function that was asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "function", content = "answer", rename_all = "kebab-case")]
 pub enum Decision {
     /// Of `exhaustion.assess`.
-    Assess(Assessment),
+    #[serde(rename = "assess")]
+    Exhaustion(Assessment),
     /// Of `completion.decide`.
-    Complete(CompletionDecision),
+    #[serde(rename = "complete")]
+    Completion(CompletionDecision),
     /// Of `recovery.decide`.
-    Recover(RecoveryDecision),
+    #[serde(rename = "recover")]
+    Recovery(RecoveryDecision),
     /// Of `compaction.decide`.
     Compaction(CompactionDecision),
     /// Of `offloading.decide`.
-    Offload(OffloadingDecision),
+    #[serde(rename = "offload")]
+    Offloading(OffloadingDecision),
     /// Of `splitting.decide`.
-    Split(SplitDecision),
+    #[serde(rename = "split")]
+    Splitting(SplitDecision),
     /// Of `budgeting.decide`.
-    Budget(TurnBudget),
+    #[serde(rename = "budget")]
+    Budgeting(TurnBudget),
     /// Of `prompting.compose`.
-    Brief(PromptDraft),
+    #[serde(rename = "brief")]
+    Prompting(PromptDraft),
     /// Of `handoff.compose`.
-    Compose(HandoffDraft),
+    #[serde(rename = "compose")]
+    Handoff(HandoffDraft),
     /// Of `review.assess`.
     Review(ReviewDecision),
 }
@@ -39,102 +50,16 @@ impl Decision {
     /// The one-sentence reason for a person.
     pub fn reason(&self) -> &str {
         match self {
-            Decision::Assess(d) => &d.reason,
-            Decision::Complete(d) => &d.reason,
-            Decision::Recover(d) => &d.reason,
+            Decision::Exhaustion(d) => &d.reason,
+            Decision::Completion(d) => &d.reason,
+            Decision::Recovery(d) => &d.reason,
             Decision::Compaction(d) => &d.reason,
-            Decision::Offload(d) => &d.reason,
-            Decision::Split(d) => &d.reason,
-            Decision::Budget(d) => &d.reason,
-            Decision::Brief(d) => &d.reason,
-            Decision::Compose(d) => &d.reason,
+            Decision::Offloading(d) => &d.reason,
+            Decision::Splitting(d) => &d.reason,
+            Decision::Budgeting(d) => &d.reason,
+            Decision::Prompting(d) => &d.reason,
+            Decision::Handoff(d) => &d.reason,
             Decision::Review(d) => &d.reason,
-        }
-    }
-}
-
-/// `questions.quota-cause`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum QuotaCause {
-    /// An allowance over hours or days is used up.
-    Usage,
-    /// Credit, payment or plan: no time will heal it.
-    Billing,
-    /// Too many requests or tokens a minute.
-    Rate,
-    /// The provider is overloaded.
-    Overload,
-}
-
-impl std::fmt::Display for QuotaCause {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            QuotaCause::Usage => "usage limit",
-            QuotaCause::Billing => "billing",
-            QuotaCause::Rate => "rate limit",
-            QuotaCause::Overload => "provider overloaded",
-        })
-    }
-}
-
-/// `questions.verdict`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "verdict", rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Nothing wrong; go on.
-    Healthy,
-    /// The prompt was answered.
-    Answered,
-    /// The agent wrote a handoff and stopped.
-    HandedOff,
-    /// The context window is used up.
-    Exhausted,
-    /// A provider's limit.
-    Quota {
-        /// Why.
-        cause: QuotaCause,
-        /// When it resets, where anything said so.
-        resets_at_ms: Option<UnixMs>,
-    },
-    /// The cap of turns was reached.
-    TurnLimit,
-    /// The cap of cost was reached.
-    BudgetLimit,
-    /// The answer was cut off, or is empty where substance was expected.
-    Truncated,
-    /// Silent for too long.
-    Stalled,
-    /// Somebody interrupted it.
-    Interrupted,
-    /// The agent is not logged in, or its key is not accepted.
-    Unauthenticated,
-    /// The agent asks a person something, and cannot go on without an answer.
-    NeedsInput,
-    /// The model or its provider declined the work.
-    Refused,
-    /// It broke for another reason.
-    Failed,
-}
-
-impl Verdict {
-    /// The word of the contract.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Verdict::Healthy => "healthy",
-            Verdict::Answered => "answered",
-            Verdict::HandedOff => "handed-off",
-            Verdict::Exhausted => "exhausted",
-            Verdict::Quota { .. } => "quota",
-            Verdict::TurnLimit => "turn-limit",
-            Verdict::BudgetLimit => "budget-limit",
-            Verdict::Truncated => "truncated",
-            Verdict::Stalled => "stalled",
-            Verdict::Interrupted => "interrupted",
-            Verdict::Unauthenticated => "unauthenticated",
-            Verdict::NeedsInput => "needs-input",
-            Verdict::Refused => "refused",
-            Verdict::Failed => "failed",
         }
     }
 }
@@ -461,7 +386,8 @@ pub enum DecisionSource {
     /// The component embedded in the host.
     BuiltIn,
     /// No component: keep, or pause for a person.
-    Native,
+    #[serde(rename = "native")]
+    HostFallback,
     /// The recording that the run was made from shows it; a policy would have gone another way.
     Recording,
 }
@@ -495,16 +421,16 @@ pub struct Provenance {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub abstained: Vec<AbstentionRecord>,
     /// If the policy that decided is a layer: the evaluations that it asked of the policies behind it, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub behind: Vec<LinkRecord>,
+    #[serde(rename = "behind", default, skip_serializing_if = "Vec::is_empty")]
+    pub nested: Vec<LinkRecord>,
 }
 
 impl Provenance {
     /// The faults behind layers: whose, and how each failed. No layer saw them.
     pub fn fallback_faults(&self) -> impl Iterator<Item = (&str, &Fault)> {
-        let failed = self.faults.iter().flat_map(|record| &record.behind);
-        let abstained = self.abstained.iter().flat_map(|record| &record.behind);
-        failed.chain(abstained).chain(&self.behind).filter_map(|link| match &link.outcome {
+        let failed = self.faults.iter().flat_map(|record| &record.nested);
+        let abstained = self.abstained.iter().flat_map(|record| &record.nested);
+        failed.chain(abstained).chain(&self.nested).filter_map(|link| match &link.outcome {
             LinkOutcome::Failed { fault } => Some((link.policy.as_str(), fault)),
             LinkOutcome::Answered | LinkOutcome::Abstained => None,
         })
@@ -563,8 +489,8 @@ pub struct AbstentionRecord {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, Digest>,
     /// If it is a layer: the evaluations that it asked of the policies behind it, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub behind: Vec<LinkRecord>,
+    #[serde(rename = "behind", default, skip_serializing_if = "Vec::is_empty")]
+    pub nested: Vec<LinkRecord>,
 }
 
 /// A fault in the fallback chain.
@@ -588,6 +514,6 @@ pub struct FaultRecord {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, Digest>,
     /// If it is a layer: the evaluations that it asked of the policies behind it, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub behind: Vec<LinkRecord>,
+    #[serde(rename = "behind", default, skip_serializing_if = "Vec::is_empty")]
+    pub nested: Vec<LinkRecord>,
 }

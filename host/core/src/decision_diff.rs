@@ -27,7 +27,7 @@ pub enum DecisionMatch {
 impl DecisionMatch {
     /// Sets the answer of a candidate beside the one that counted.
     pub fn of(
-        ask: &PolicyQuery,
+        query: &PolicyQuery,
         counted: &Result<Decision, Fault>,
         candidate: &Result<Option<Decision>, Fault>,
     ) -> Self {
@@ -36,7 +36,7 @@ impl DecisionMatch {
             (Ok(counted), Ok(Some(candidate))) if counted == candidate => Self::Same,
             (Err(counted), Err(candidate)) if counted == candidate => Self::Same,
             (_, Err(_)) => Self::Fault,
-            (Ok(counted), Ok(Some(candidate))) if same_effect(ask, counted, candidate) => Self::OtherWords,
+            (Ok(counted), Ok(Some(candidate))) if same_effect(query, counted, candidate) => Self::OtherWords,
             _ => Self::Differs,
         }
     }
@@ -48,32 +48,32 @@ impl DecisionMatch {
 }
 
 /// Whether the host does the same after either answer, and warns a person after both or after neither.
-pub fn same_effect(ask: &PolicyQuery, a: &Decision, b: &Decision) -> bool {
-    let warns = |decision: &Decision| matches!(decision, Decision::Assess(of) if of.warning.is_some());
-    same_next_step(ask, a, b) && warns(a) == warns(b)
+pub fn same_effect(query: &PolicyQuery, a: &Decision, b: &Decision) -> bool {
+    let warns = |decision: &Decision| matches!(decision, Decision::Exhaustion(of) if of.warning.is_some());
+    same_next_step(query, a, b) && warns(a) == warns(b)
 }
 
 /// Whether the work goes on in the same way after either answer. A warning, a piece of evidence or a finding more changes
 /// nothing of what comes next.
-pub fn same_next_step(ask: &PolicyQuery, a: &Decision, b: &Decision) -> bool {
+pub fn same_next_step(query: &PolicyQuery, a: &Decision, b: &Decision) -> bool {
     match (a, b) {
-        (Decision::Assess(a), Decision::Assess(b)) => {
-            let is_over = matches!(ask, PolicyQuery::Assess(seen) if is_over(seen.occasion));
+        (Decision::Exhaustion(a), Decision::Exhaustion(b)) => {
+            let is_over = matches!(query, PolicyQuery::Exhaustion(seen) if is_over(seen.occasion));
             step(is_over, a) == step(is_over, b)
         }
-        (Decision::Complete(a), Decision::Complete(b)) => {
+        (Decision::Completion(a), Decision::Completion(b)) => {
             a.done.iter().collect::<BTreeSet<_>>() == b.done.iter().collect()
         }
-        (Decision::Recover(a), Decision::Recover(b)) => match ask {
-            PolicyQuery::Recover(seen) => course(seen, &a.action) == course(seen, &b.action),
+        (Decision::Recovery(a), Decision::Recovery(b)) => match query {
+            PolicyQuery::Recovery(seen) => course(seen, &a.action) == course(seen, &b.action),
             _ => false,
         },
         (Decision::Compaction(a), Decision::Compaction(b)) => a.action == b.action,
-        (Decision::Offload(a), Decision::Offload(b)) => offloaded(ask, a) == offloaded(ask, b),
-        (Decision::Split(a), Decision::Split(b)) => a.action == b.action,
-        (Decision::Budget(a), Decision::Budget(b)) => a.max_turns == b.max_turns,
-        (Decision::Brief(a), Decision::Brief(b)) => a.prompt == b.prompt,
-        (Decision::Compose(a), Decision::Compose(b)) => {
+        (Decision::Offloading(a), Decision::Offloading(b)) => offloaded(query, a) == offloaded(query, b),
+        (Decision::Splitting(a), Decision::Splitting(b)) => a.action == b.action,
+        (Decision::Budgeting(a), Decision::Budgeting(b)) => a.max_turns == b.max_turns,
+        (Decision::Prompting(a), Decision::Prompting(b)) => a.prompt == b.prompt,
+        (Decision::Handoff(a), Decision::Handoff(b)) => {
             (&a.document, &a.index, a.continuer) == (&b.document, &b.index, b.continuer)
         }
         (Decision::Review(a), Decision::Review(b)) => (a.accepted, a.staleness) == (b.accepted, b.staleness),
@@ -109,8 +109,8 @@ fn course<'a>(of: &RecoveryObservation, action: &'a RecoveryAction) -> Option<&'
 }
 
 /// What is offloaded. An answer that names an item that was not offered offloads nothing.
-fn offloaded<'a>(ask: &PolicyQuery, of: &'a OffloadingDecision) -> BTreeSet<&'a str> {
-    let PolicyQuery::Offload(seen) = ask else { return BTreeSet::new() };
+fn offloaded<'a>(query: &PolicyQuery, of: &'a OffloadingDecision) -> BTreeSet<&'a str> {
+    let PolicyQuery::Offloading(seen) = query else { return BTreeSet::new() };
     let is_offered = |item: &String| seen.items.iter().any(|offered| offered.id == *item);
     match of.items.iter().all(is_offered) {
         true => of.items.iter().map(String::as_str).collect(),
@@ -132,18 +132,18 @@ mod tests {
 
     fn offload(items: &[&str]) -> Decision {
         let items = items.iter().map(|item| (*item).to_owned()).collect();
-        Decision::Offload(OffloadingDecision { items, reason: "large".into() })
+        Decision::Offloading(OffloadingDecision { items, reason: "large".into() })
     }
 
     /// A question that offers these items.
     fn ask(items: &[&str]) -> PolicyQuery {
         let item =
             |id: &str| ContextItem { id: id.to_owned(), kind: ContextItemKind::ToolResult, tokens: 9_000 };
-        let mut ask = standalone_offload_query(item("one")).ask;
-        if let PolicyQuery::Offload(seen) = &mut ask {
+        let mut query = standalone_offload_query(item("one")).query;
+        if let PolicyQuery::Offloading(seen) = &mut query {
             seen.items = items.iter().map(|id| item(id)).collect();
         }
-        ask
+        query
     }
 
     fn assessment(verdict: Verdict) -> Assessment {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     fn session(occasion: AssessTrigger) -> SessionObservation {
-        let PolicyQuery::Offload(alone) = ask(&[]) else { unreachable!("it is what `ask` makes") };
+        let PolicyQuery::Offloading(alone) = ask(&[]) else { unreachable!("it is what `ask` makes") };
         SessionObservation {
             occasion,
             session: alone.session,
@@ -211,9 +211,9 @@ mod tests {
                 other_roles: None,
             };
             let decision = |action: &RecoveryAction| {
-                Decision::Recover(RecoveryDecision { action: action.clone(), reason: String::new() })
+                Decision::Recovery(RecoveryDecision { action: action.clone(), reason: String::new() })
             };
-            same_effect(&PolicyQuery::Recover(Box::new(observation)), &decision(a), &decision(b))
+            same_effect(&PolicyQuery::Recovery(Box::new(observation)), &decision(a), &decision(b))
         };
         let (wait, nudge, anew) = (RecoveryAction::Wait, RecoveryAction::Nudge, RecoveryAction::Retry);
         let limit = Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: None };
@@ -254,11 +254,11 @@ mod tests {
     fn a_warning_tells_a_person_something_and_leaves_the_course_as_it_is() {
         let healthy = |warning: Option<&str>| {
             let warning = warning.map(str::to_owned);
-            Decision::Assess(Assessment { warning, ..assessment(Verdict::Healthy) })
+            Decision::Exhaustion(Assessment { warning, ..assessment(Verdict::Healthy) })
         };
-        let ask = PolicyQuery::Assess(Box::new(session(AssessTrigger::Turn)));
+        let query = PolicyQuery::Exhaustion(Box::new(session(AssessTrigger::Turn)));
         let (none, one, other) = (healthy(None), healthy(Some("it fills up")), healthy(Some("80 %")));
-        assert!(same_next_step(&ask, &none, &one) && !same_effect(&ask, &none, &one));
-        assert!(same_effect(&ask, &one, &other));
+        assert!(same_next_step(&query, &none, &one) && !same_effect(&query, &none, &one));
+        assert!(same_effect(&query, &one, &other));
     }
 }

@@ -13,9 +13,9 @@ use crate::visible::has_visible_text;
 use crate::workflow::SplitTime;
 
 /// Whether core could act on a decision. An error says which rule it breaks.
-pub fn validate_decision(ask: &PolicyQuery, decision: &Decision) -> Result<(), String> {
-    match (ask, decision) {
-        (PolicyQuery::Assess(seen), Decision::Assess(answer)) => match seen.occasion {
+pub fn validate_decision(query: &PolicyQuery, decision: &Decision) -> Result<(), String> {
+    match (query, decision) {
+        (PolicyQuery::Exhaustion(seen), Decision::Exhaustion(answer)) => match seen.occasion {
             AssessTrigger::PromptEnded if answer.verdict == Verdict::Healthy => {
                 Err("it calls a prompt healthy that has ended".to_owned())
             }
@@ -24,33 +24,37 @@ pub fn validate_decision(ask: &PolicyQuery, decision: &Decision) -> Result<(), S
             }
             _ => Ok(()),
         },
-        (PolicyQuery::Complete(seen), Decision::Complete(answer)) => validate_completion(seen, &answer.done),
-        (PolicyQuery::Offload(seen), Decision::Offload(answer)) => validate_offload(seen, &answer.items),
-        (PolicyQuery::Split(seen), Decision::Split(answer)) => match &answer.action {
+        (PolicyQuery::Completion(seen), Decision::Completion(answer)) => {
+            validate_completion(seen, &answer.done)
+        }
+        (PolicyQuery::Offloading(seen), Decision::Offloading(answer)) => {
+            validate_offload(seen, &answer.items)
+        }
+        (PolicyQuery::Splitting(seen), Decision::Splitting(answer)) => match &answer.action {
             SplitAction::Split { sub_phases } => validate_observed_split(seen, sub_phases),
             SplitAction::AskPerson { question } => {
                 may_ask_about_split(&seen.phase.id, seen.wish, seen.occasion).and(validate_question(question))
             }
             SplitAction::Keep => Ok(()),
         },
-        (PolicyQuery::Budget(seen), Decision::Budget(budget)) => {
+        (PolicyQuery::Budgeting(seen), Decision::Budgeting(budget)) => {
             validate_turns(seen.spent.is_some(), budget.max_turns)
         }
-        (PolicyQuery::Brief(_), Decision::Brief(brief)) if !has_visible_text(&brief.prompt) => {
+        (PolicyQuery::Prompting(_), Decision::Prompting(brief)) if !has_visible_text(&brief.prompt) => {
             Err("its prompt says nothing".to_owned())
         }
-        (PolicyQuery::Compose(_), Decision::Compose(composition))
+        (PolicyQuery::Handoff(_), Decision::Handoff(composition))
             if !has_visible_text(&composition.document) =>
         {
             Err("its document says nothing".to_owned())
         }
-        (PolicyQuery::Recover(seen), Decision::Recover(answer)) => match &answer.action {
+        (PolicyQuery::Recovery(seen), Decision::Recovery(answer)) => match &answer.action {
             RecoveryAction::AskPerson { question } => validate_question(question),
             action => validate_role(seen.other_roles.as_deref(), action),
         },
         (PolicyQuery::Compaction(_), Decision::Compaction(_))
-        | (PolicyQuery::Brief(_), Decision::Brief(_))
-        | (PolicyQuery::Compose(_), Decision::Compose(_))
+        | (PolicyQuery::Prompting(_), Decision::Prompting(_))
+        | (PolicyQuery::Handoff(_), Decision::Handoff(_))
         | (PolicyQuery::Review(_), Decision::Review(_)) => Ok(()),
         _ => Err("it answers another question than the one that was put".to_owned()),
     }

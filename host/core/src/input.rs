@@ -40,9 +40,10 @@ pub enum Input {
         run: RunId,
         /// What to do, frozen for the run.
         workflow: Box<Workflow>,
-        /// The components that decide, pinned by digest. Of two for the same seat the later one decides, and the other
+        /// The components that decide, bound by digest. Of two for the same scope and decision the later one decides, and the other
         /// stands behind it.
-        pins: Vec<PolicyBinding>,
+        #[serde(rename = "pins")]
+        bindings: Vec<PolicyBinding>,
         /// Where artifacts and reports are projected, workspace-relative ("." for the workspace itself).
         task_folder: String,
         /// Minutes that the host's time zone is ahead of UTC: agents print the hour at which a limit resets (B4).
@@ -102,7 +103,8 @@ pub enum Input {
     /// A policy's answer, or the fault of the last one in the chain.
     Decided {
         /// The question that is answered.
-        request: RequestId,
+        #[serde(rename = "request")]
+        request_id: RequestId,
         /// The answer, as the router validated it (`crate::decision_rules`). Core checks its kind, and a split once more.
         result: Result<Decision, Fault>,
         /// Who decided, and what it took.
@@ -118,7 +120,8 @@ pub enum Input {
         report: AgentReport,
     },
     /// A tool result is on its way into the context of a session, and could be replaced by a reference (C3).
-    Offered {
+    #[serde(rename = "offered")]
+    ToolResultOffered {
         /// The session that the result is for.
         session: SessionId,
         /// What the result is and how large; the host keeps the content.
@@ -135,7 +138,8 @@ pub enum Input {
         message: Option<String>,
     },
     /// Somebody asked the host for a change of the run; the change itself follows, or it was refused. It changes nothing.
-    Asked {
+    #[serde(rename = "asked")]
+    ChangeRequested {
         /// The change: a word of the control socket.
         what: String,
         /// The process that asked.
@@ -148,7 +152,8 @@ pub enum Input {
     /// Other components decide from the next question on (M3). They are loaded, and in the journal.
     PolicyChanged {
         /// What is put in place.
-        pins: Vec<PolicyBinding>,
+        #[serde(rename = "pins")]
+        bindings: Vec<PolicyBinding>,
         /// Why they change.
         cause: PolicyChangeCause,
     },
@@ -182,9 +187,9 @@ impl Input {
             Input::SessionEnded { .. } => "session-ended",
             Input::Decided { .. } => "decided",
             Input::Reported { .. } => "reported",
-            Input::Offered { .. } => "offered",
+            Input::ToolResultOffered { .. } => "offered",
             Input::Answered { .. } => "answered",
-            Input::Asked { .. } => "asked",
+            Input::ChangeRequested { .. } => "asked",
             Input::StopRequested => "stop-requested",
             Input::SetAside => "set-aside",
             Input::PolicyChanged { .. } => "policy-changed",

@@ -49,7 +49,8 @@ pub struct TextSpan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyRequest {
     /// The observation, by kind of judgment.
-    pub ask: PolicyQuery,
+    #[serde(rename = "ask")]
+    pub query: PolicyQuery,
     /// The texts that `TextId`s in it name.
     pub texts: Vec<TextBlob>,
     /// What the host knows beside it.
@@ -59,8 +60,8 @@ pub struct PolicyRequest {
 
 impl PolicyRequest {
     /// Without facts beside it.
-    pub fn new(ask: PolicyQuery, texts: Vec<TextBlob>) -> Self {
-        Self { ask, texts, facts: QueryFacts::default() }
+    pub fn new(query: PolicyQuery, texts: Vec<TextBlob>) -> Self {
+        Self { query, texts, facts: QueryFacts::default() }
     }
 }
 
@@ -69,23 +70,31 @@ impl PolicyRequest {
 #[serde(tag = "function", content = "observation", rename_all = "kebab-case")]
 pub enum PolicyQuery {
     /// `exhaustion.assess`.
-    Assess(Box<SessionObservation>),
+    #[serde(rename = "assess")]
+    Exhaustion(Box<SessionObservation>),
     /// `completion.decide`.
-    Complete(Box<CompletionObservation>),
+    #[serde(rename = "complete")]
+    Completion(Box<CompletionObservation>),
     /// `recovery.decide`.
-    Recover(Box<RecoveryObservation>),
+    #[serde(rename = "recover")]
+    Recovery(Box<RecoveryObservation>),
     /// `compaction.decide`.
     Compaction(Box<CompactionObservation>),
     /// `offloading.decide`.
-    Offload(Box<OffloadingObservation>),
+    #[serde(rename = "offload")]
+    Offloading(Box<OffloadingObservation>),
     /// `splitting.decide`.
-    Split(Box<SplittingObservation>),
+    #[serde(rename = "split")]
+    Splitting(Box<SplittingObservation>),
     /// `budgeting.decide`.
-    Budget(Box<BudgetingObservation>),
+    #[serde(rename = "budget")]
+    Budgeting(Box<BudgetingObservation>),
     /// `prompting.compose`.
-    Brief(Box<HandoffObservation>),
+    #[serde(rename = "brief")]
+    Prompting(Box<HandoffObservation>),
     /// `handoff.compose`.
-    Compose(Box<HandoffObservation>),
+    #[serde(rename = "compose")]
+    Handoff(Box<HandoffObservation>),
     /// `review.assess`.
     Review(Box<ReviewObservation>),
 }
@@ -94,15 +103,15 @@ impl PolicyQuery {
     /// Which capability answers it.
     pub fn capability(&self) -> Capability {
         match self {
-            PolicyQuery::Assess(_) => Capability::Exhaustion,
-            PolicyQuery::Complete(_) => Capability::Completion,
-            PolicyQuery::Recover(_) => Capability::Recovery,
+            PolicyQuery::Exhaustion(_) => Capability::Exhaustion,
+            PolicyQuery::Completion(_) => Capability::Completion,
+            PolicyQuery::Recovery(_) => Capability::Recovery,
             PolicyQuery::Compaction(_) => Capability::Compaction,
-            PolicyQuery::Offload(_) => Capability::Offloading,
-            PolicyQuery::Split(_) => Capability::Splitting,
-            PolicyQuery::Budget(_) => Capability::Budgeting,
-            PolicyQuery::Brief(_) => Capability::Prompting,
-            PolicyQuery::Compose(_) => Capability::Handoff,
+            PolicyQuery::Offloading(_) => Capability::Offloading,
+            PolicyQuery::Splitting(_) => Capability::Splitting,
+            PolicyQuery::Budgeting(_) => Capability::Budgeting,
+            PolicyQuery::Prompting(_) => Capability::Prompting,
+            PolicyQuery::Handoff(_) => Capability::Handoff,
             PolicyQuery::Review(_) => Capability::Review,
         }
     }
@@ -110,9 +119,9 @@ impl PolicyQuery {
     /// Whether it is about a session whose prompt has not ended.
     pub fn is_at_work(&self) -> bool {
         let session = match self {
-            PolicyQuery::Assess(session) => session,
-            PolicyQuery::Complete(seen) => &seen.session,
-            PolicyQuery::Recover(seen) => &seen.session,
+            PolicyQuery::Exhaustion(session) => session,
+            PolicyQuery::Completion(seen) => &seen.session,
+            PolicyQuery::Recovery(seen) => &seen.session,
             _ => return false,
         };
         !matches!(session.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded)

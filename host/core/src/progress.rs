@@ -185,7 +185,12 @@ pub enum ProgressEvent {
     /// A policy asks for more than every policy has; said before it is asked anything.
     PolicyWants { policy: String, wants: RequestedGrants, granted: Grants, refused: RequestedGrants },
     /// Others decide from now on; `was` names those before, where there was somebody in that very scope.
-    PolicyChanged { pins: Vec<PolicyBinding>, was: Vec<String>, cause: PolicyChangeCause },
+    PolicyChanged {
+        #[serde(rename = "pins")]
+        bindings: Vec<PolicyBinding>,
+        was: Vec<String>,
+        cause: PolicyChangeCause,
+    },
     /// A policy had so many faults in a row that it is asked no more. `to` decides instead; `again` says that it has decided this before.
     PolicyTakenBack { policy: String, to: Box<PolicyBinding>, again: bool, faults: u32, because: String },
     /// A policy that was to decide was refused; nothing has changed.

@@ -143,7 +143,7 @@ pub use tool_result_offload::{standalone_offload_query, wants_offload};
 pub struct Run {
     id: RunId,
     workflow: Workflow,
-    seats: BindingTable,
+    bindings: BindingTable,
     policy_outcomes: PolicyOutcomes,
     /// The policy whose answer is being taken, if it is not Baton's own.
     answering_policy: Option<String>,
@@ -163,7 +163,7 @@ pub struct Run {
     index: RunIndex,
     sessions: BTreeMap<SessionId, Session>,
     open_intents: BTreeMap<ActionId, Intent>,
-    questions: BTreeMap<ActionId, OpenQuestion>,
+    user_questions: BTreeMap<ActionId, OpenQuestion>,
     reports: agent_reports::SeenReports,
     /// Tool results that wait for a word of the policy.
     offered_results: BTreeMap<RequestId, ContextItem>,
@@ -189,7 +189,7 @@ impl Run {
         Self {
             id: RunId::new(""),
             workflow: Workflow::default(),
-            seats: BindingTable::default(),
+            bindings: BindingTable::default(),
             policy_outcomes: PolicyOutcomes::default(),
             answering_policy: None,
             task_folder: String::new(),
@@ -206,7 +206,7 @@ impl Run {
             index: RunIndex::default(),
             sessions: BTreeMap::new(),
             open_intents: BTreeMap::new(),
-            questions: BTreeMap::new(),
+            user_questions: BTreeMap::new(),
             reports: agent_reports::SeenReports::default(),
             offered_results: BTreeMap::new(),
             clock: Stopwatch::default(),
@@ -237,10 +237,10 @@ impl Run {
         let about = self.phase_moved_by(&stamped.input);
         let stood = about.map(|p| self.schedule_state_of(p));
         match &stamped.input {
-            Input::Started { run, workflow, pins, task_folder, utc_offset_minutes, assignments } => {
+            Input::Started { run, workflow, bindings, task_folder, utc_offset_minutes, assignments } => {
                 self.utc_offset_minutes = *utc_offset_minutes;
                 assignments.clone_into(&mut self.assignments);
-                self.start(run, workflow, pins, task_folder);
+                self.start(run, workflow, bindings, task_folder);
             }
             Input::Resumed => self.resume(),
             Input::ClaimsUnmeasured { is_folder_replaced } => self.on_claims_unmeasured(*is_folder_replaced),
@@ -251,15 +251,15 @@ impl Run {
             Input::Outcome { action, outcome } => self.on_action_outcome(*action, outcome),
             Input::Agent { session, event } => self.on_agent_event(session, event),
             Input::SessionEnded { session, exit } => self.on_session_exited(session, *exit),
-            Input::Decided { request, result, label } => self.on_decided(*request, result, label),
+            Input::Decided { request_id, result, label } => self.on_decided(*request_id, result, label),
             Input::Reported { session, digest, report } => self.on_reported(session.as_ref(), digest, report),
-            Input::Offered { session, item } => self.on_offered(session, item),
+            Input::ToolResultOffered { session, item } => self.on_offered(session, item),
             Input::Answered { question, choice, message } => {
                 self.on_answered(*question, *choice, message.as_deref());
             }
-            Input::Asked { .. } => return Ok(Vec::new()),
+            Input::ChangeRequested { .. } => return Ok(Vec::new()),
             Input::StopRequested => self.stop(),
-            Input::PolicyChanged { pins, cause } => self.change_pins(pins, *cause),
+            Input::PolicyChanged { bindings, cause } => self.apply_binding_changes(bindings, *cause),
             Input::PolicyRefused { policy, why } => {
                 self.notify(ProgressEvent::PolicyRefused { policy: policy.clone(), why: why.clone() });
             }
@@ -282,7 +282,7 @@ impl Run {
         match input {
             Input::Agent { session, .. } | Input::SessionEnded { session, .. } => self.phase_of(session),
             Input::Outcome { action, .. } => self.phase_waiting_for(*action),
-            Input::Decided { request, .. } => self.phase_asked_about(*request),
+            Input::Decided { request_id, .. } => self.phase_asked_about(*request_id),
             _ => None,
         }
     }
@@ -356,11 +356,11 @@ impl Run {
         !self.phases.is_empty()
     }
 
-    fn start(&mut self, run: &RunId, workflow: &Workflow, pins: &[PolicyBinding], task_folder: &str) {
+    fn start(&mut self, run: &RunId, workflow: &Workflow, bindings: &[PolicyBinding], task_folder: &str) {
         self.id = run.clone();
         self.workflow = workflow.clone();
-        self.seats = BindingTable::from_pins(pins, workflow);
-        self.notify_requested_grants(pins);
+        self.bindings = BindingTable::from_bindings(bindings, workflow);
+        self.notify_requested_grants(bindings);
         task_folder.clone_into(&mut self.task_folder);
         self.started_at = self.now;
         self.begin_with(
@@ -375,7 +375,7 @@ impl Run {
 
     fn finish(&mut self, ending: RunOutcome) {
         self.ending = Some(ending);
-        self.questions.clear();
+        self.user_questions.clear();
         self.notify(ProgressEvent::Finished { ending });
         self.emit(Action::Finish { ending });
     }
@@ -388,7 +388,7 @@ impl Run {
         self.stopping = true;
         let alive: Vec<SessionId> = self.live_sessions().into_iter().cloned().collect();
         for session in alive {
-            self.emit(Action::End { session, reason: "the host is stopping".to_owned() });
+            self.emit(Action::EndSession { session, reason: "the host is stopping".to_owned() });
         }
         self.for_each_phase(Self::write_stop_handoff);
     }

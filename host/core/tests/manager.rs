@@ -52,7 +52,7 @@ impl ManagerFixture {
         let started = Input::Started {
             run: "r1".into(),
             workflow: Box::new(workflow()),
-            pins: Vec::new(),
+            bindings: Vec::new(),
             task_folder: ".baton/r1".into(),
             utc_offset_minutes: 0,
             assignments: Vec::new(),
@@ -91,8 +91,8 @@ impl ManagerFixture {
 
     fn perform(&mut self, action: baton_core::ActionId, what: Action) {
         let outcome = match what {
-            Action::RequestDecision { request, question, .. } => {
-                let (result, capability) = (Ok(decide(&question.ask)), question.ask.capability());
+            Action::RequestDecision { request_id, request, .. } => {
+                let (result, capability) = (Ok(decide(&request.query)), request.query.capability());
                 let label = Box::new(Provenance {
                     by: DecisionSource::Configured,
                     capability,
@@ -105,9 +105,9 @@ impl ManagerFixture {
                     artifacts: Default::default(),
                     faults: Vec::new(),
                     abstained: Vec::new(),
-                    behind: Vec::new(),
+                    nested: Vec::new(),
                 });
-                return self.queue.push_back(Input::Decided { request, result, label });
+                return self.queue.push_back(Input::Decided { request_id, result, label });
             }
             Action::Spawn(spec) => {
                 let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
@@ -133,7 +133,7 @@ impl ManagerFixture {
                 self.event(&session, AgentEvent::PromptEnded { stop_reason: "done".into(), is_error: false });
                 ActionOutcome::Delivered
             }
-            Action::End { session, .. } => {
+            Action::EndSession { session, .. } => {
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.queue.push_back(Input::SessionEnded { session, exit });
                 ActionOutcome::Delivered
@@ -144,12 +144,14 @@ impl ManagerFixture {
             Action::WriteHandoff { path, .. } => {
                 ActionOutcome::HandoffWritten { path, artifact: self.artifact("handoff"), index: None }
             }
-            Action::Assess { .. } => ActionOutcome::Assessed { facts: WorkspaceFacts::default() },
+            Action::MeasureWorkspace { .. } => {
+                ActionOutcome::WorkspaceMeasured { facts: WorkspaceFacts::default() }
+            }
             Action::Verify { .. } => {
                 let artifact = Some(self.artifact("verifications/phase-1.log"));
                 ActionOutcome::Verified { passed: true, code: Some(0), findings: "the tail".into(), artifact }
             }
-            Action::Ask { .. } | Action::Finish { .. } => ActionOutcome::Announced,
+            Action::AskUser { .. } | Action::Finish { .. } => ActionOutcome::Announced,
             Action::Notify(_) => return,
             other => panic!("{} is not part of this", other.name()),
         };
@@ -166,29 +168,31 @@ impl ManagerFixture {
     }
 }
 
-fn decide(ask: &PolicyQuery) -> Decision {
+fn decide(query: &PolicyQuery) -> Decision {
     let reason = "as always".to_owned();
-    match ask {
-        PolicyQuery::Assess(seen) => {
+    match query {
+        PolicyQuery::Exhaustion(seen) => {
             let over = matches!(seen.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded);
             let verdict = if over { Verdict::Answered } else { Verdict::Healthy };
             let (evidence, warning) = (Vec::new(), None);
-            Decision::Assess(Assessment { verdict, evidence, warning, reason })
+            Decision::Exhaustion(Assessment { verdict, evidence, warning, reason })
         }
-        PolicyQuery::Complete(seen) => {
+        PolicyQuery::Completion(seen) => {
             let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
-            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+            Decision::Completion(CompletionDecision { done, evidence: Vec::new(), reason })
         }
         PolicyQuery::Compaction(_) => {
             Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
         }
-        PolicyQuery::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
-        PolicyQuery::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
-        PolicyQuery::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
-        PolicyQuery::Brief(_) => {
-            Decision::Brief(PromptDraft { prompt: "Do it.".into(), left_out: Vec::new(), reason })
+        PolicyQuery::Splitting(_) => Decision::Splitting(SplitDecision { action: SplitAction::Keep, reason }),
+        PolicyQuery::Offloading(_) => Decision::Offloading(OffloadingDecision { items: Vec::new(), reason }),
+        PolicyQuery::Budgeting(seen) => {
+            Decision::Budgeting(TurnBudget { max_turns: seen.base_turns, reason })
         }
-        PolicyQuery::Recover(_) | PolicyQuery::Compose(_) | PolicyQuery::Review(_) => {
+        PolicyQuery::Prompting(_) => {
+            Decision::Prompting(PromptDraft { prompt: "Do it.".into(), left_out: Vec::new(), reason })
+        }
+        PolicyQuery::Recovery(_) | PolicyQuery::Handoff(_) | PolicyQuery::Review(_) => {
             panic!("nothing is handed off here")
         }
     }

@@ -72,11 +72,11 @@ fn chain(criterion: &mut Criterion) {
         let router =
             Router::new(&engine, BTreeMap::from([(Capability::Prompting, chain)])).expect("a router");
         let (decision, label) = router.decide(&questions[0]);
-        assert!(decision.is_ok() && label.behind.len() == then.len() && label.faults.is_empty(), "{label:?}");
+        assert!(decision.is_ok() && label.nested.len() == then.len() && label.faults.is_empty(), "{label:?}");
         router
     };
-    let behind = layers[1..].iter().chain([&last]).cloned().collect::<Vec<_>>();
-    let whole = routed(&layers[0], &behind);
+    let next_policies = layers[1..].iter().chain([&last]).cloned().collect::<Vec<_>>();
+    let whole = routed(&layers[0], &next_policies);
     let each = layers.each_ref().map(|layer| routed(layer, std::slice::from_ref(&last)));
     let alone = routed(&last, &[]);
 
@@ -139,8 +139,8 @@ fn native(group: &mut BenchmarkGroup<'_, WallTime>, questions: &[PolicyRequest])
             let question = turn.next().expect("a cycle does not end");
             let found =
                 question.texts.iter().filter_map(|text| text.body()).flat_map(|text| phrases.find_iter(text));
-            let open = match &question.ask {
-                PolicyQuery::Brief(seen) => {
+            let open = match &question.query {
+                PolicyQuery::Prompting(seen) => {
                     seen.objectives.iter().filter(|o| o.status == ObjectiveStatus::Open).count()
                 }
                 _ => 0,

@@ -11,13 +11,13 @@ use crate::limits::{ANSWER_ITEMS, ANSWER_TEXT_BYTES, EVIDENCE_BYTES, REASON_BYTE
 pub(crate) fn check(mut decision: Decision) -> Result<Decision, Fault> {
     short(decision.reason())?;
     match &mut decision {
-        Decision::Assess(answer) => assessment(answer)?,
-        Decision::Complete(answer) => {
+        Decision::Exhaustion(answer) => assessment(answer)?,
+        Decision::Completion(answer) => {
             items(answer.done.len())?;
             answer.done.iter().try_for_each(|id| short(id.as_str()))?;
             evidence(&mut answer.evidence)?;
         }
-        Decision::Recover(answer) => match &answer.action {
+        Decision::Recovery(answer) => match &answer.action {
             RecoveryAction::AskPerson { question } => short(question)?,
             RecoveryAction::OtherRole { role } => short(role)?,
             RecoveryAction::Wait
@@ -27,14 +27,14 @@ pub(crate) fn check(mut decision: Decision) -> Result<Decision, Fault> {
             | RecoveryAction::Retry
             | RecoveryAction::Split => {}
         },
-        Decision::Offload(answer) => shorts(&answer.items)?,
+        Decision::Offloading(answer) => shorts(&answer.items)?,
         Decision::Compaction(answer) => match &answer.action {
             CompactionAction::Compact { instructions } => {
                 instructions.iter().try_for_each(|said| long(said))?
             }
             CompactionAction::Keep | CompactionAction::HandOff => {}
         },
-        Decision::Split(answer) => match &answer.action {
+        Decision::Splitting(answer) => match &answer.action {
             SplitAction::Split { sub_phases } => {
                 items(sub_phases.len())?;
                 for part in sub_phases {
@@ -46,12 +46,12 @@ pub(crate) fn check(mut decision: Decision) -> Result<Decision, Fault> {
             SplitAction::AskPerson { question } => short(question)?,
             SplitAction::Keep => {}
         },
-        Decision::Budget(_) => {}
-        Decision::Brief(answer) => {
+        Decision::Budgeting(_) => {}
+        Decision::Prompting(answer) => {
             long(&answer.prompt)?;
             shorts(&answer.left_out)?;
         }
-        Decision::Compose(answer) => {
+        Decision::Handoff(answer) => {
             long(&answer.document)?;
             long(&answer.index)?;
             shorts(&answer.left_out)?;
@@ -123,17 +123,19 @@ mod tests {
             warning: None,
             reason: "because".to_owned(),
         };
-        let Ok(Decision::Assess(cut)) = check(Decision::Assess(answer.clone())) else { panic!("refused") };
+        let Ok(Decision::Exhaustion(cut)) = check(Decision::Exhaustion(answer.clone())) else {
+            panic!("refused")
+        };
         assert_eq!(cut.evidence[0].text, "é".repeat(EVIDENCE_BYTES / 2));
         assert_eq!(cut.evidence[1].text.len(), EVIDENCE_BYTES - 1);
         answer.reason = "x".repeat(REASON_BYTES + 1);
-        assert_eq!(check(Decision::Assess(answer)), Err(Fault::TooLarge { limit_bytes: 1024 }));
+        assert_eq!(check(Decision::Exhaustion(answer)), Err(Fault::TooLarge { limit_bytes: 1024 }));
     }
 
     #[test]
     fn prompts_and_scores_are_bounded() {
         let brief = |bytes| {
-            Decision::Brief(PromptDraft {
+            Decision::Prompting(PromptDraft {
                 prompt: "x".repeat(bytes),
                 left_out: Vec::new(),
                 reason: String::new(),

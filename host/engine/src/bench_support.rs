@@ -21,12 +21,12 @@ const NEVER: u64 = 1 << 32;
 /// Time for one fresh instance and one typed call, the conversion of the observation not counted. None where the
 /// question is another than `assess` or `brief`, or the call fails.
 pub fn time(configured: &ConfiguredPolicy, question: &PolicyRequest) -> Option<Duration> {
-    let function = configured.policy.0.exports.answering(question.ask.capability())?;
-    match &question.ask {
-        PolicyQuery::Assess(seen) => convert::session_observation(seen, |seen| {
+    let function = configured.policy.0.exports.answering(question.query.capability())?;
+    match &question.query {
+        PolicyQuery::Exhaustion(seen) => convert::session_observation(seen, |seen| {
             call::<_, Option<questions::AssessmentResult>>(configured, question, function, (seen,))
         }),
-        PolicyQuery::Brief(seen) => convert::handoff(seen, |seen| {
+        PolicyQuery::Prompting(seen) => convert::handoff(seen, |seen| {
             call::<_, Option<questions::Prompt>>(configured, question, function, (seen,))
         }),
         _ => None,

@@ -31,7 +31,7 @@ pub(crate) struct EngineInner {
     pub(crate) wasm: wasmtime::Engine,
     pub(crate) linker: Linker<HostState>,
     pub(crate) limits: DecisionLimits,
-    pub(crate) places: InstancePermits,
+    pub(crate) permits: InstancePermits,
     pub(crate) watchdog: Watchdog,
     pub(crate) cache: Option<CompileCache>,
     pub(crate) compiler: Option<CompilerProcess>,
@@ -98,7 +98,7 @@ impl Engine {
         Ok(Self(Arc::new(EngineInner {
             watchdog: Watchdog::start(wasm.clone())?,
             digest: engine_digest(&compatible, &limits),
-            places: InstancePermits::new(decisions_in_flight),
+            permits: InstancePermits::new(decisions_in_flight),
             wasm,
             linker,
             limits,
@@ -127,7 +127,7 @@ impl Engine {
 
     /// The most decisions that were ever made at a time; never more than `decisions_in_flight`.
     pub fn peak_instances(&self) -> u32 {
-        self.0.places.peak()
+        self.0.permits.peak()
     }
 
     /// Instances that live now, as wasmtime's pool counts them.

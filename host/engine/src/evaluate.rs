@@ -32,7 +32,7 @@ pub struct Evaluation {
     /// The artifacts that it was shown, by name and digest; empty where it asked for none.
     pub artifacts: Vec<(String, Digest)>,
     /// What it asked of the policies behind it, if it is a layer, in order.
-    pub behind: Vec<LinkRecord>,
+    pub nested: Vec<LinkRecord>,
 }
 
 impl From<Fault> for Evaluation {
@@ -43,7 +43,7 @@ impl From<Fault> for Evaluation {
             logs: Vec::new(),
             logs_dropped: 0,
             artifacts: Vec::new(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         }
     }
 }
@@ -73,19 +73,19 @@ impl ConfiguredPolicy {
                 return fault.into();
             }
         };
-        let result = ask(&mut instance, &policy.exports, &question.ask).and_then(checked);
+        let result = ask(&mut instance, &policy.exports, &question.query).and_then(checked);
         let fuel = instance.fuel_used();
-        let (log, artifacts, behind) = instance.into_records();
+        let (log, artifacts, next_policies) = instance.into_records();
         if result.is_err() {
             policy.share.deprioritise();
         }
         Evaluation {
             result,
             fuel,
-            logs: [behind.logs, log.lines].concat(),
-            logs_dropped: behind.logs_dropped.saturating_add(log.dropped),
+            logs: [next_policies.logs, log.lines].concat(),
+            logs_dropped: next_policies.logs_dropped.saturating_add(log.dropped),
             artifacts,
-            behind: behind.records,
+            nested: next_policies.records,
         }
     }
 }
@@ -111,56 +111,56 @@ pub(crate) fn checked(answer: Option<Decision>) -> PolicyAnswer {
     answer.map(answer_limits::check).transpose()
 }
 
-pub(crate) fn ask(instance: &mut Instance<'_>, exports: &Exports, ask: &PolicyQuery) -> PolicyAnswer {
-    let capability = ask.capability();
+pub(crate) fn ask(instance: &mut Instance<'_>, exports: &Exports, query: &PolicyQuery) -> PolicyAnswer {
+    let capability = query.capability();
     let function = exports
         .answering(capability)
         .ok_or_else(|| Fault::Unloadable { message: format!("it does not export {}", capability.name()) })?;
-    Ok(match ask {
-        PolicyQuery::Assess(seen) => {
+    Ok(match query {
+        PolicyQuery::Exhaustion(seen) => {
             let answer: Option<questions::AssessmentResult> =
                 convert::session_observation(seen, |seen| instance.call(function, (seen,)))?;
-            answer.map(convert::assessment).map(Decision::Assess)
+            answer.map(convert::assessment).map(Decision::Exhaustion)
         }
-        PolicyQuery::Complete(seen) => {
+        PolicyQuery::Completion(seen) => {
             let answer: Option<questions::CompletionDecisionResult> =
                 convert::completion(seen, |seen| instance.call(function, (seen,)))?;
-            answer.map(convert::completion_decision).map(Decision::Complete)
+            answer.map(convert::completion_decision).map(Decision::Completion)
         }
-        PolicyQuery::Recover(seen) => {
+        PolicyQuery::Recovery(seen) => {
             let answer: Option<questions::RecoveryDecision> =
                 convert::recovery(seen, |seen| instance.call(function, (seen,)))?;
-            answer.map(convert::recovery_decision).map(Decision::Recover)
+            answer.map(convert::recovery_decision).map(Decision::Recovery)
         }
         PolicyQuery::Compaction(seen) => {
             let answer: Option<questions::CompactionDecision> =
                 convert::compaction(seen, |seen| instance.call(function, (seen,)))?;
             answer.map(convert::compaction_decision).map(Decision::Compaction)
         }
-        PolicyQuery::Offload(seen) => {
+        PolicyQuery::Offloading(seen) => {
             let answer: Option<questions::OffloadingDecision> =
                 convert::offloading(seen, |seen| instance.call(function, (seen,)))?;
-            answer.map(convert::offloading_decision).map(Decision::Offload)
+            answer.map(convert::offloading_decision).map(Decision::Offloading)
         }
-        PolicyQuery::Split(seen) => {
+        PolicyQuery::Splitting(seen) => {
             let answer: Option<questions::SplitDecision> =
                 convert::splitting(seen, |seen| instance.call(function, (seen,)))?;
-            answer.map(convert::split_decision).map(Decision::Split)
+            answer.map(convert::split_decision).map(Decision::Splitting)
         }
-        PolicyQuery::Budget(seen) => {
+        PolicyQuery::Budgeting(seen) => {
             let answer: Option<questions::TurnBudget> =
                 convert::budgeting(seen, |seen| instance.call(function, (seen,)))?;
-            answer.map(convert::turn_budget).map(Decision::Budget)
+            answer.map(convert::turn_budget).map(Decision::Budgeting)
         }
-        PolicyQuery::Brief(seen) => {
+        PolicyQuery::Prompting(seen) => {
             let answer: Option<questions::Prompt> =
                 convert::handoff(seen, |seen| instance.call(function, (seen,)))?;
-            answer.map(convert::brief).transpose()?.map(Decision::Brief)
+            answer.map(convert::brief).transpose()?.map(Decision::Prompting)
         }
-        PolicyQuery::Compose(seen) => {
+        PolicyQuery::Handoff(seen) => {
             let answer: Option<questions::Composition> =
                 convert::handoff(seen, |seen| instance.call(function, (seen,)))?;
-            answer.map(convert::composition).transpose()?.map(Decision::Compose)
+            answer.map(convert::composition).transpose()?.map(Decision::Handoff)
         }
         PolicyQuery::Review(seen) => {
             let answer: Option<questions::Review> =

@@ -28,20 +28,20 @@ pub fn answer_without_component(
     question: &PolicyRequest,
     limits: &DecisionLimits,
 ) -> Result<Decision, Fault> {
-    askable(question, limits).map(|()| answer(&question.ask))
+    askable(question, limits).map(|()| answer(&question.query))
 }
 
 /// The answer to any question.
-pub(crate) fn answer(ask: &PolicyQuery) -> Decision {
-    match ask {
-        PolicyQuery::Assess(seen) => Decision::Assess(assess(seen)),
-        PolicyQuery::Complete(_) => Decision::Complete(CompletionDecision {
+pub(crate) fn answer(query: &PolicyQuery) -> Decision {
+    match query {
+        PolicyQuery::Exhaustion(seen) => Decision::Exhaustion(assess(seen)),
+        PolicyQuery::Completion(_) => Decision::Completion(CompletionDecision {
             done: Vec::new(),
             evidence: Vec::new(),
             reason: format!("{WHY}: nothing counts as done."),
         }),
-        PolicyQuery::Recover(seen) => Decision::Recover(recover(seen)),
-        PolicyQuery::Offload(_) => Decision::Offload(OffloadingDecision {
+        PolicyQuery::Recovery(seen) => Decision::Recovery(recover(seen)),
+        PolicyQuery::Offloading(_) => Decision::Offloading(OffloadingDecision {
             items: Vec::new(),
             reason: format!("{WHY}: everything stays in the context."),
         }),
@@ -49,17 +49,17 @@ pub(crate) fn answer(ask: &PolicyQuery) -> Decision {
             action: CompactionAction::Keep,
             reason: format!("{WHY}: the context stays as it is."),
         }),
-        PolicyQuery::Split(_) => Decision::Split(SplitDecision {
+        PolicyQuery::Splitting(_) => Decision::Splitting(SplitDecision {
             action: SplitAction::Keep,
             reason: format!("{WHY}: the scope stays whole."),
         }),
-        PolicyQuery::Budget(seen) => Decision::Budget(budget(seen)),
-        PolicyQuery::Brief(seen) => Decision::Brief(PromptDraft {
+        PolicyQuery::Budgeting(seen) => Decision::Budgeting(budget(seen)),
+        PolicyQuery::Prompting(seen) => Decision::Prompting(PromptDraft {
             prompt: cut(prompt(seen)),
             left_out: Vec::new(),
             reason: format!("{WHY}: the prompt states the objective and nothing else."),
         }),
-        PolicyQuery::Compose(seen) => Decision::Compose(HandoffDraft {
+        PolicyQuery::Handoff(seen) => Decision::Handoff(HandoffDraft {
             document: cut(document(seen)),
             index: cut(index(seen)),
             continuer: SuccessorKind::Successor,

@@ -63,7 +63,7 @@ pub(crate) struct HostState {
     pub(crate) read: Option<(Digest, Arc<str>)>,
     pub(crate) log: PolicyLog,
     pub(crate) memory: MemoryLimit,
-    pub(crate) behind: NextPolicies,
+    pub(crate) next_policies: NextPolicies,
 }
 
 impl HostState {
@@ -72,10 +72,10 @@ impl HostState {
         lookups: Lookups,
         settings: Arc<PreparedSettings>,
         grants: ComponentGrants,
-        behind: NextPolicies,
+        next_policies: NextPolicies,
     ) -> Self {
         Self {
-            behind,
+            next_policies,
             folded: Vec::new(),
             lookups,
             settings,

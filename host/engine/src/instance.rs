@@ -22,36 +22,36 @@ use crate::watchdog::{WatchGuard, Watchdog};
 /// a test holds this text to the version in use.
 const TOO_MUCH_DATA: &str = "too much data is being copied between the host and the guest";
 
-/// A live instance. The fields drop in this order: the pool's place is free before the next one is let in.
+/// A live instance. The fields drop in this order: the pool's permit is free before the next one is let in.
 pub(crate) struct Instance<'p> {
     store: Store<HostState>,
     instance: wasmtime::component::Instance,
     limits: &'p DecisionLimits,
     _watch: WatchGuard<'p>,
-    /// None for an evaluation behind a layer, which runs in the place of the policy that the host asked.
-    _place: Option<InstancePermit<'p>>,
+    /// None for an evaluation behind a layer, which runs under the permit of the policy that the host asked.
+    _permit: Option<InstancePermit<'p>>,
 }
 
 impl<'p> Instance<'p> {
-    /// Waits for a place in the pool and makes an instance there.
+    /// Waits for a permit of the pool and makes an instance with it.
     pub(crate) fn start(
         policy: &'p LoadedComponent,
         lookups: Lookups,
         settings: Arc<PreparedSettings>,
-        behind: NextPolicies,
+        next_policies: NextPolicies,
     ) -> Result<Self, Fault> {
-        let place = policy.engine.0.places.acquire_permit(&policy.share);
-        Self::in_place(policy, lookups, settings, behind, Some(place))
+        let permit = policy.engine.0.permits.acquire_permit(&policy.share);
+        Self::with_permit(policy, lookups, settings, next_policies, Some(permit))
     }
 
-    /// Makes an instance for a layer of the same thread, in the place of the policy that the host asked.
-    pub(crate) fn behind(
+    /// Makes an instance for a layer of the same thread, under the permit of the policy that the host asked.
+    pub(crate) fn start_nested(
         policy: &'p LoadedComponent,
         lookups: Lookups,
         settings: Arc<PreparedSettings>,
-        behind: NextPolicies,
+        next_policies: NextPolicies,
     ) -> Result<Self, Fault> {
-        Self::in_place(policy, lookups, settings, behind, None)
+        Self::with_permit(policy, lookups, settings, next_policies, None)
     }
 
     /// The same for an instance that is kept for many questions; none where as many are kept as may be, or it does not start.
@@ -60,21 +60,21 @@ impl<'p> Instance<'p> {
         lookups: Lookups,
         settings: Arc<PreparedSettings>,
     ) -> Option<Self> {
-        let place = policy.engine.0.places.acquire_reusable(&policy.share)?;
-        Self::in_place(policy, lookups, settings, NextPolicies::default(), Some(place)).ok()
+        let permit = policy.engine.0.permits.acquire_reusable(&policy.share)?;
+        Self::with_permit(policy, lookups, settings, NextPolicies::default(), Some(permit)).ok()
     }
 
-    fn in_place(
+    fn with_permit(
         policy: &'p LoadedComponent,
         lookups: Lookups,
         settings: Arc<PreparedSettings>,
-        behind: NextPolicies,
-        place: Option<InstancePermit<'p>>,
+        next_policies: NextPolicies,
+        permit: Option<InstancePermit<'p>>,
     ) -> Result<Self, Fault> {
         let engine = &*policy.engine.0;
         let limits = &policy.limits;
         let watch = engine.watchdog.watch();
-        let state = HostState::new(limits, lookups, settings, policy.grants.clone(), behind);
+        let state = HostState::new(limits, lookups, settings, policy.grants.clone(), next_policies);
         let mut store = Store::new(&engine.wasm, state);
         store.limiter(|state| &mut state.memory);
         bound(&mut store, policy);
@@ -85,7 +85,7 @@ impl<'p> Instance<'p> {
         })?;
         // What starting takes differs between platforms, so the decision is metered from here.
         store.set_fuel(limits.fuel).map_err(|error| Fault::Unloadable { message: first_line(&error) })?;
-        Ok(Self { store, instance, limits, _watch: watch, _place: place })
+        Ok(Self { store, instance, limits, _watch: watch, _permit: permit })
     }
 
     /// Makes it ready for another question: everything on the host's side is new, and the guest keeps what it has in its
@@ -136,7 +136,7 @@ impl<'p> Instance<'p> {
     /// Ends the instance and keeps what it wrote, what it was shown of artifacts, and what it asked of the policies behind it.
     pub(crate) fn into_records(self) -> (PolicyLog, Vec<(String, Digest)>, NextPolicies) {
         let state = self.store.into_data();
-        (state.log, state.artifacts.unwrap_or_default(), state.behind)
+        (state.log, state.artifacts.unwrap_or_default(), state.next_policies)
     }
 }
 

@@ -11,8 +11,8 @@ use rustix::time::{ClockId, clock_gettime};
 /// third. What has no end within its fuel takes some times as long.
 const SLOW: Duration = Duration::from_millis(5);
 
-/// The places of the pool, and how they are shared out: one policy never takes the last place, and those that were slow or
-/// failed when they were last asked have one place together. So whatever some policies do, the others find a place, and a core.
+/// The permits of the pool, and how they are shared out: one policy never takes the last permit, and those that were slow or
+/// failed when they were last asked have one permit together. So whatever some policies do, the others find a permit, and a core.
 pub(crate) struct InstancePermits {
     all: CountingSemaphore,
     slow: CountingSemaphore,
@@ -20,7 +20,7 @@ pub(crate) struct InstancePermits {
     a_policy: u32,
 }
 
-/// The gates of a place, apart from that of those which are kept.
+/// The gates of a permit, apart from that of those which are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum PermitPool {
     /// Of the share of a policy.
@@ -31,38 +31,38 @@ enum PermitPool {
     All,
 }
 
-/// The doors to a place, in the order in which they are passed. Whoever waits at the last one holds a share but no place, and those
-/// inside wait for nobody: it comes to an end. A place that is kept is never the one of slow policies: that one has to come free, or
+/// The doors to a permit, in the order in which they are passed. Whoever waits at the last one holds a share but no permit, and those
+/// inside wait for nobody: it comes to an end. A permit that is kept is never the one of slow policies: that one has to come free, or
 /// whoever keeps it and asks the same policy beside it would wait for itself.
 fn way(is_set_back: bool, is_kept: bool) -> [PermitPool; 2] {
     [if is_set_back && !is_kept { PermitPool::Slow } else { PermitPool::Own }, PermitPool::All]
 }
 
-/// How many places may be kept at a time, of all policies together: beside each there must be one for a fresh instance of the same
+/// How many permits may be kept at a time, of all policies together: beside each there must be one for a fresh instance of the same
 /// policy, whatever else is kept.
-fn most_kept(places: u32) -> u32 {
-    a_policy(places) / 2
+fn most_kept(permits: u32) -> u32 {
+    a_policy(permits) / 2
 }
 
-/// How many places one policy may have at a time.
-fn a_policy(places: u32) -> u32 {
-    places.saturating_sub(1).max(1)
+/// How many permits one policy may have at a time.
+fn a_policy(permits: u32) -> u32 {
+    permits.saturating_sub(1).max(1)
 }
 
-/// What one policy has of the places.
+/// What one policy has of the permits.
 pub(crate) struct PolicyShare {
     own: CountingSemaphore,
     set_back: AtomicBool,
 }
 
 impl PolicyShare {
-    /// It failed: until it does not, it has a place only when no other such policy has one.
+    /// It failed: until it does not, it has a permit only when no other such policy has one.
     pub(crate) fn deprioritise(&self) {
         self.set_back.store(true, Ordering::Relaxed);
     }
 }
 
-/// A place for one decision. It notices how much of a core was used while it was held, so it stays with its thread; one that
+/// A permit for one decision. It notices how much of a core was used while it was held, so it stays with its thread; one that
 /// is kept for many decisions says nothing of how slow a single one is.
 pub(crate) struct InstancePermit<'a> {
     share: &'a PolicyShare,
@@ -73,18 +73,18 @@ pub(crate) struct InstancePermit<'a> {
 }
 
 impl InstancePermits {
-    pub(crate) fn new(places: u32) -> Self {
+    pub(crate) fn new(permits: u32) -> Self {
         Self {
-            all: CountingSemaphore::new(places),
+            all: CountingSemaphore::new(permits),
             slow: CountingSemaphore::new(1),
-            kept: CountingSemaphore::new(most_kept(places)),
-            a_policy: a_policy(places),
+            kept: CountingSemaphore::new(most_kept(permits)),
+            a_policy: a_policy(permits),
         }
     }
 
-    /// The places that may be kept at a time.
+    /// The permits that may be kept at a time.
     pub(crate) fn most_kept(&self) -> u32 {
-        self.kept.places
+        self.kept.permits
     }
 
     /// The share of one more policy.
@@ -92,14 +92,14 @@ impl InstancePermits {
         PolicyShare { own: CountingSemaphore::new(self.a_policy), set_back: AtomicBool::new(false) }
     }
 
-    /// Waits for a place and takes it until it is dropped.
+    /// Waits for a permit and takes it until it is dropped.
     pub(crate) fn acquire_permit<'a>(&'a self, share: &'a PolicyShare) -> InstancePermit<'a> {
         let is_set_back = share.set_back.load(Ordering::Relaxed);
         let [own, all] = self.acquire_both(share, way(is_set_back, false));
         InstancePermit { share, began: Some(core_time()), _all: all, _share: own, _kept: None }
     }
 
-    /// Waits for a place that is kept for many decisions; none where as many are kept as may be.
+    /// Waits for a permit that is kept for many decisions; none where as many are kept as may be.
     pub(crate) fn acquire_reusable<'a>(&'a self, share: &'a PolicyShare) -> Option<InstancePermit<'a>> {
         let kept = self.kept.try_acquire()?;
         let [own, all] = self.acquire_both(share, way(false, true));
@@ -115,7 +115,7 @@ impl InstancePermits {
         })
     }
 
-    /// The most places there ever were taken at a time.
+    /// The most permits there ever were taken at a time.
     pub(crate) fn peak(&self) -> u32 {
         self.all.peak()
     }
@@ -137,7 +137,7 @@ fn core_time() -> Duration {
 
 /// A counting gate.
 struct CountingSemaphore {
-    places: u32,
+    permits: u32,
     state: Mutex<SemaphoreState>,
     left: Condvar,
 }
@@ -149,9 +149,9 @@ struct SemaphoreState {
 }
 
 impl SemaphoreState {
-    /// Takes a place, where one of so many is free.
-    fn take(&mut self, places: u32) -> bool {
-        let is_free = self.inside < places;
+    /// Takes a permit, where one of so many is free.
+    fn take(&mut self, permits: u32) -> bool {
+        let is_free = self.inside < permits;
         if is_free {
             self.inside += 1;
             self.peak = self.peak.max(self.inside);
@@ -165,22 +165,22 @@ impl SemaphoreState {
 }
 
 impl CountingSemaphore {
-    fn new(places: u32) -> Self {
-        Self { places, state: Mutex::default(), left: Condvar::new() }
+    fn new(permits: u32) -> Self {
+        Self { permits, state: Mutex::default(), left: Condvar::new() }
     }
 
-    /// Waits for a place and takes it until the ticket is dropped.
+    /// Waits for a permit and takes it until the ticket is dropped.
     fn acquire(&self) -> SemaphorePermit<'_> {
         let mut state = self.lock();
-        while !state.take(self.places) {
+        while !state.take(self.permits) {
             state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         SemaphorePermit(self)
     }
 
-    /// Takes a place, if one is free now.
+    /// Takes a permit, if one is free now.
     fn try_acquire(&self) -> Option<SemaphorePermit<'_>> {
-        let is_taken = self.lock().take(self.places);
+        let is_taken = self.lock().take(self.permits);
         is_taken.then(|| SemaphorePermit(self))
     }
 
@@ -195,7 +195,7 @@ impl CountingSemaphore {
     }
 }
 
-/// A place behind the gate.
+/// A permit that was acquired.
 struct SemaphorePermit<'a>(&'a CountingSemaphore);
 
 impl Drop for SemaphorePermit<'_> {
@@ -214,7 +214,7 @@ mod tests {
 
     /// Another thread enters and leaves; meanwhile `while_it_waits` looks.
     fn waits(
-        places: &InstancePermits,
+        permits: &InstancePermits,
         share: &PolicyShare,
         leave: InstancePermit<'_>,
         while_it_waits: impl FnOnce(),
@@ -222,7 +222,7 @@ mod tests {
         let waiting = AtomicBool::new(true);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                drop(places.acquire_permit(share));
+                drop(permits.acquire_permit(share));
                 waiting.store(false, Ordering::SeqCst);
             });
             while_it_waits();
@@ -234,34 +234,34 @@ mod tests {
 
     #[test]
     fn one_policy_never_takes_the_last_place() {
-        let places = InstancePermits::new(4);
-        let (greedy, modest) = (places.share(), places.share());
-        let mut held: Vec<_> = (0..3).map(|_| places.acquire_permit(&greedy)).collect();
+        let permits = InstancePermits::new(4);
+        let (greedy, modest) = (permits.share(), permits.share());
+        let mut held: Vec<_> = (0..3).map(|_| permits.acquire_permit(&greedy)).collect();
         let leave = held.pop().expect("three");
-        waits(&places, &greedy, leave, || drop(places.acquire_permit(&modest)));
-        assert_eq!(places.all.lock().inside, 2);
+        waits(&permits, &greedy, leave, || drop(permits.acquire_permit(&modest)));
+        assert_eq!(permits.all.lock().inside, 2);
     }
 
     #[test]
     fn slow_policies_have_one_place_together() {
-        let places = InstancePermits::new(4);
-        let (one, other, quick) = (places.share(), places.share(), places.share());
+        let permits = InstancePermits::new(4);
+        let (one, other, quick) = (permits.share(), permits.share(), permits.share());
         one.deprioritise();
         other.deprioritise();
-        let leave = places.acquire_permit(&one);
-        waits(&places, &other, leave, || (0..9).for_each(|_| drop(places.acquire_permit(&quick))));
+        let leave = permits.acquire_permit(&one);
+        waits(&permits, &other, leave, || (0..9).for_each(|_| drop(permits.acquire_permit(&quick))));
         assert!(!other.set_back.load(Ordering::Relaxed), "it was quick this time");
     }
 
     #[test]
     fn who_takes_a_core_for_long_is_slow_until_it_does_not() {
-        let places = InstancePermits::new(1);
-        let share = places.share();
-        let place = places.acquire_permit(&share);
-        while place.began.is_some_and(|began| core_time() < began + 2 * SLOW) {}
-        drop(place);
+        let permits = InstancePermits::new(1);
+        let share = permits.share();
+        let permit = permits.acquire_permit(&share);
+        while permit.began.is_some_and(|began| core_time() < began + 2 * SLOW) {}
+        drop(permit);
         assert!(share.set_back.load(Ordering::Relaxed));
-        drop(places.acquire_permit(&share));
+        drop(permits.acquire_permit(&share));
         assert!(!share.set_back.load(Ordering::Relaxed));
     }
 
@@ -284,12 +284,12 @@ mod tests {
 
     #[test]
     fn whoever_keeps_a_place_never_waits_for_itself() {
-        let places = InstancePermits::new(4);
-        let share = places.share();
+        let permits = InstancePermits::new(4);
+        let share = permits.share();
         share.deprioritise();
-        let kept = places.acquire_reusable(&share).expect("one may be kept");
-        drop(places.acquire_permit(&share));
-        assert!(places.acquire_reusable(&places.share()).is_none(), "of all policies together");
+        let kept = permits.acquire_reusable(&share).expect("one may be kept");
+        drop(permits.acquire_permit(&share));
+        assert!(permits.acquire_reusable(&permits.share()).is_none(), "of all policies together");
         // It was held for long, by one who asked many questions: that makes nobody slow.
         let began = core_time();
         while core_time().saturating_sub(began) <= SLOW {}

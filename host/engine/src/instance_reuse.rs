@@ -51,7 +51,7 @@ impl ConfiguredPolicy {
     /// asked with fresh instances. Whoever wants more makes an engine for more decisions at a time.
     pub fn most_kept(&self) -> usize {
         match self.policy.asks_next().is_empty() {
-            true => self.policy.0.engine.0.places.most_kept() as usize,
+            true => self.policy.0.engine.0.permits.most_kept() as usize,
             false => 0,
         }
     }
@@ -104,7 +104,7 @@ impl<'p> ReusedInstance<'p> {
                 Instance::to_keep(policy, question.into(), settings)?
             }
         };
-        let answer = ask(&mut instance, &policy.exports, &question.ask).and_then(checked).ok()?;
+        let answer = ask(&mut instance, &policy.exports, &question.query).and_then(checked).ok()?;
         self.asked_of_kept += 1;
         self.kept = Some(instance);
         Some(answer)

@@ -2,8 +2,8 @@
 //! host, so that each has its own settings, grants, fuel, digest and faults. A layer gets an answer or nothing: where the next
 //! policy fails or abstains, the one behind it is asked.
 //!
-//! Everything behind a layer runs on the thread and in the place (`instance_limiter.rs`) of the policy that the host asked, so no evaluation
-//! ever waits for a place while it holds one.
+//! Everything behind a layer runs on the thread and under the permit (`instance_limiter.rs`) of the policy that the host asked, so no evaluation
+//! ever waits for a permit while it holds one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -78,21 +78,21 @@ fn ask_next<R>(
     call: impl Fn(&mut Instance<'_>, &ComponentExportIndex) -> Result<Option<R>, Fault>,
 ) -> wasmtime::Result<(Option<R>,)> {
     pay(store, NEXT_FUEL)?;
-    store.data_mut().behind.call()?;
-    let chain = Arc::clone(&store.data().behind.chain);
-    for at in store.data().behind.from..chain.len() {
+    store.data_mut().next_policies.call()?;
+    let chain = Arc::clone(&store.data().next_policies.chain);
+    for at in store.data().next_policies.from..chain.len() {
         let link = &chain[at];
         let Some(function) = link.policy.0.exports.answering(capability) else { continue };
         let state = store.data_mut();
-        state.behind.evaluation()?;
-        let behind = state.behind.link(at);
+        state.next_policies.evaluation()?;
+        let next_policies = state.next_policies.link(at);
         let lookups = state.lookups().clone();
-        let evaluate = || evaluate(link, at, lookups, behind, |instance| call(instance, function));
+        let evaluate = || evaluate(link, at, lookups, next_policies, |instance| call(instance, function));
         let (answer, ended) = stacker::maybe_grow(STACK_NEEDED, STACK_PIECE, evaluate);
-        let behind = &mut store.data_mut().behind;
-        behind.records.extend(ended.records);
-        behind.logs.extend(ended.logs);
-        behind.logs_dropped = behind.logs_dropped.saturating_add(ended.logs_dropped);
+        let next_policies = &mut store.data_mut().next_policies;
+        next_policies.records.extend(ended.records);
+        next_policies.logs.extend(ended.logs);
+        next_policies.logs_dropped = next_policies.logs_dropped.saturating_add(ended.logs_dropped);
         if answer.is_some() {
             return Ok((answer,));
         }
@@ -105,19 +105,19 @@ fn evaluate<R>(
     link: &ConfiguredPolicy,
     at: usize,
     lookups: Lookups,
-    behind: NextPolicies,
+    next_policies: NextPolicies,
     call: impl FnOnce(&mut Instance<'_>) -> Result<Option<R>, Fault>,
 ) -> (Option<R>, NextPolicies) {
     let policy = &*link.policy.0;
-    let started = Instance::behind(policy, lookups, Arc::clone(&link.settings), behind);
+    let started = Instance::start_nested(policy, lookups, Arc::clone(&link.settings), next_policies);
     let (result, fuel, artifacts, mut ended) = match started {
         Ok(mut instance) => {
             let result = call(&mut instance);
             let fuel = instance.fuel_used();
-            let (log, artifacts, mut behind) = instance.into_records();
-            behind.logs.extend(log.lines);
-            behind.logs_dropped = behind.logs_dropped.saturating_add(log.dropped);
-            (result, fuel, artifacts, behind)
+            let (log, artifacts, mut next_policies) = instance.into_records();
+            next_policies.logs.extend(log.lines);
+            next_policies.logs_dropped = next_policies.logs_dropped.saturating_add(log.dropped);
+            (result, fuel, artifacts, next_policies)
         }
         Err(fault) => (Err(fault), 0, Vec::new(), NextPolicies::default()),
     };

@@ -53,6 +53,7 @@ pub use instance_reuse::{COMPARED_EVERY, COMPARED_FIRST, ReusedInstance, Statefu
 pub use limits::{DecisionLimits, EngineConfig};
 pub use load::{CompiledPolicy, LoadError};
 pub use router::{
-    BUILTIN_NAME, Chain, NATIVE_NAME, RoutedDecision, Router, RouterError, builtin_bytes, validate_answer,
+    BUILTIN_NAME, Chain, HOST_FALLBACK_NAME, RoutedDecision, Router, RouterError, builtin_bytes,
+    validate_answer,
 };
 pub use settings::{ConfiguredPolicy, SettingProblem, SettingSpec, SettingsError};

@@ -226,7 +226,7 @@ impl Engine {
             pre,
             exports,
             limits: grants.widen(self.limits()),
-            share: self.0.places.share(),
+            share: self.0.permits.share(),
             grants,
             decides,
             asks_next,

@@ -29,7 +29,7 @@ static BUILTIN: &[u8] = include_bytes!("../../../policies/resilience.wasm");
 pub const BUILTIN_NAME: &str = "resilience";
 
 /// Stands in a label in place of a policy's name where none decided.
-pub const NATIVE_NAME: &str = "native";
+pub const HOST_FALLBACK_NAME: &str = "native";
 
 /// The built-in policy, named [`BUILTIN_NAME`]; a workflow calls it `builtin:resilience`.
 pub fn builtin_bytes() -> &'static [u8] {
@@ -49,7 +49,7 @@ pub enum RouterError {
         /// What it does decide.
         decides: String,
     },
-    /// A run is pinned to a policy that was not loaded.
+    /// A run is bound to a policy that was not loaded.
     #[error("the policy {policy} is pinned and was not loaded")]
     NotLoaded {
         /// Its name.
@@ -192,48 +192,49 @@ impl Router {
         }
     }
 
-    /// Puts in place what a run is pinned to, and behind each what comes back after a fault. `loaded` finds the policy of a link; everything
+    /// Puts in place what a run is bound to, and behind each what comes back after a fault. `loaded` finds the policy of a link; everything
     /// was loaded before, so this takes no time. Links behind the first that it does not find are left out.
     ///
     /// # Errors
-    /// The first pin that could not be put in place; all others are.
+    /// The first binding that could not be put in place; all others are.
     pub fn follow(
         &self,
         run: &Run,
         loaded: impl Fn(&BindingLink) -> Option<ConfiguredPolicy>,
     ) -> Result<(), RouterError> {
-        let placed: Vec<_> = run.seats().map(|seat| self.put(seat.pin, seat.proven, &loaded)).collect();
+        let placed: Vec<_> =
+            run.binding_views().map(|view| self.put(view.binding, view.last_known_good, &loaded)).collect();
         placed.into_iter().collect()
     }
 
-    /// Puts in place what a run begins with; behind each pin is the rest of its own chain. Errors as of [`follow`](Self::follow).
+    /// Puts in place what a run begins with; behind each binding is the rest of its own chain. Errors as of [`follow`](Self::follow).
     pub fn begin(
         &self,
-        pins: &[PolicyBinding],
+        bindings: &[PolicyBinding],
         loaded: impl Fn(&BindingLink) -> Option<ConfiguredPolicy>,
     ) -> Result<(), RouterError> {
-        let placed: Vec<_> = pins.iter().map(|pin| self.put(pin, None, &loaded)).collect();
+        let placed: Vec<_> = bindings.iter().map(|binding| self.put(binding, None, &loaded)).collect();
         placed.into_iter().collect()
     }
 
     fn put(
         &self,
-        pin: &PolicyBinding,
-        behind: Option<&PolicyBinding>,
+        binding: &PolicyBinding,
+        fallback: Option<&PolicyBinding>,
         loaded: &impl Fn(&BindingLink) -> Option<ConfiguredPolicy>,
     ) -> Result<(), RouterError> {
         // Shadows have an engine of their own.
-        if matches!(pin.scope, PolicyScope::Shadow { .. }) {
+        if matches!(binding.scope, PolicyScope::Shadow { .. }) {
             return Ok(());
         }
-        let chain_of = |pin: &PolicyBinding| {
-            let first = loaded(&pin.first())?;
-            Some(Chain::new(first, pin.then.iter().filter_map(loaded).collect()))
+        let chain_of = |binding: &PolicyBinding| {
+            let first = loaded(&binding.first())?;
+            Some(Chain::new(first, binding.then.iter().filter_map(loaded).collect()))
         };
-        let not_loaded = || RouterError::NotLoaded { policy: pin.policy.clone() };
-        let (scope, capability) = (&pin.scope, pin.capability);
-        self.configure(scope.clone(), capability, chain_of(pin).ok_or_else(not_loaded)?)?;
-        match behind.and_then(chain_of) {
+        let not_loaded = || RouterError::NotLoaded { policy: binding.policy.clone() };
+        let (scope, capability) = (&binding.scope, binding.capability);
+        self.configure(scope.clone(), capability, chain_of(binding).ok_or_else(not_loaded)?)?;
+        match fallback.and_then(chain_of) {
             Some(good) => self.set_fallback(scope, capability, good),
             None => {
                 self.clear_fallback(scope, capability);
@@ -263,10 +264,10 @@ impl Router {
     }
 
     fn ask_the_chain(&self, scope: &PolicyScope, question: &PolicyRequest) -> RoutedDecision {
-        let capability = question.ask.capability();
+        let capability = question.query.capability();
         let mut asked = RoutingRecords::default();
         if let Err(fault) = askable(question, &self.limits) {
-            return asked.done(Err(fault), self.native_label(capability));
+            return asked.done(Err(fault), self.host_fallback_label(capability));
         }
         let mut line = self.line(scope, capability);
         while let Some((by, configured)) = line.next() {
@@ -274,7 +275,7 @@ impl Router {
                 true => line.rest(),
                 false => Arc::default(),
             };
-            let Evaluation { result, fuel, logs, logs_dropped, artifacts, behind } =
+            let Evaluation { result, fuel, logs, logs_dropped, artifacts, nested } =
                 configured.evaluate_over(question, next);
             asked.logs.extend(logs);
             asked.logs_dropped = asked.logs_dropped.saturating_add(logs_dropped);
@@ -291,8 +292,8 @@ impl Router {
                         settings: Some(settings),
                         fuel,
                         artifacts,
-                        behind,
-                        ..self.native_label(capability)
+                        nested,
+                        ..self.host_fallback_label(capability)
                     };
                     if asked.faults.is_empty()
                         && matches!(by, DecisionSource::Configured | DecisionSource::Next)
@@ -309,7 +310,7 @@ impl Router {
                         settings,
                         fuel,
                         artifacts,
-                        behind,
+                        nested,
                     });
                 }
                 Err(fault) => {
@@ -322,12 +323,12 @@ impl Router {
                         settings: Some(settings),
                         fuel: Some(fuel),
                         artifacts,
-                        behind,
+                        nested,
                     });
                 }
             }
         }
-        asked.done(Ok(fallback_answers::answer(&question.ask)), self.native_label(capability))
+        asked.done(Ok(fallback_answers::answer(&question.query)), self.host_fallback_label(capability))
     }
 
     /// Who is asked in a scope, as it stands now.
@@ -349,11 +350,11 @@ impl Router {
     }
 
     /// The label of a decision that no component made.
-    fn native_label(&self, capability: Capability) -> Provenance {
+    fn host_fallback_label(&self, capability: Capability) -> Provenance {
         Provenance {
-            by: DecisionSource::Native,
+            by: DecisionSource::HostFallback,
             capability,
-            policy: NATIVE_NAME.to_owned(),
+            policy: HOST_FALLBACK_NAME.to_owned(),
             component: None,
             settings: None,
             engine: self.engine.clone(),
@@ -362,7 +363,7 @@ impl Router {
             artifacts: BTreeMap::new(),
             faults: Vec::new(),
             abstained: Vec::new(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         }
     }
 
@@ -375,7 +376,7 @@ impl Router {
 /// The answer of a policy, as the router takes it: a decision that no run can follow is a fault.
 pub fn validate_answer(question: &PolicyRequest, answer: PolicyAnswer) -> PolicyAnswer {
     let answer = answer?;
-    match answer.as_ref().map(|decision| validate_decision(&question.ask, decision)) {
+    match answer.as_ref().map(|decision| validate_decision(&question.query, decision)) {
         Some(Err(message)) => Err(Fault::Refused { message }),
         Some(Ok(())) | None => Ok(answer),
     }

@@ -96,12 +96,15 @@ fn passive(run: &RecordedRun) -> Vec<PolicyRequest> {
     let entries = run.journal.read(&run.run).expect("a run").map(|entry| entry.expect("an entry"));
     let asked = |entry| match entry {
         JournalEntry::Intent { intent, .. } => match intent.action {
-            Action::RequestDecision { question, .. } => Some(question),
+            Action::RequestDecision { request, .. } => Some(request),
             _ => None,
         },
         JournalEntry::Input(_) => None,
     };
-    entries.filter_map(asked).filter(|question| matches!(question.ask, PolicyQuery::Assess(_))).collect()
+    entries
+        .filter_map(asked)
+        .filter(|question| matches!(question.query, PolicyQuery::Exhaustion(_)))
+        .collect()
 }
 
 criterion_group!(benches, replays);

@@ -58,13 +58,14 @@ fn workflow(objectives: usize) -> Workflow {
 
 fn arm(name: &str, workflow: &Workflow, engine: &Engine, built_in: &ConfiguredPolicy) -> SimulatedArm {
     let (engine, built_in) = (engine.clone(), built_in.clone());
-    let seats: BTreeMap<_, _> = Capability::ALL.into_iter().map(|of| (of, built_in.clone().into())).collect();
+    let configured: BTreeMap<_, _> =
+        Capability::ALL.into_iter().map(|of| (of, built_in.clone().into())).collect();
     SimulatedArm {
         name: name.to_owned(),
         workflow: workflow.clone(),
-        pins: Vec::new(),
+        bindings: Vec::new(),
         blobs: Vec::new(),
-        router: Box::new(move || Router::with_built_in(&engine, seats.clone(), built_in.clone())),
+        router: Box::new(move || Router::with_built_in(&engine, configured.clone(), built_in.clone())),
         loaded: Box::new(|_| None),
     }
 }

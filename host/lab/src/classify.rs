@@ -126,7 +126,7 @@ fn judge(
     occupancy: OccupancyView,
 ) -> Result<Classification, ClassifyError> {
     match router.decide(question) {
-        (Ok(Decision::Assess(assessment)), label) => {
+        (Ok(Decision::Exhaustion(assessment)), label) => {
             Ok(Classification { assessment, occupancy, label, recognised: true })
         }
         (Ok(_), _) => {

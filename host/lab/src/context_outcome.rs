@@ -122,7 +122,9 @@ impl ContextTracker {
         for intent in intents {
             match &intent.action {
                 Action::Notify(notice) => self.on_event(notice, stamped),
-                Action::End { session, .. } if by_a_person => self.intervened(session, Censoring::Stopped),
+                Action::EndSession { session, .. } if by_a_person => {
+                    self.intervened(session, Censoring::Stopped)
+                }
                 Action::Interrupt { session } => self.intervened(session, Censoring::Interrupted),
                 _ => {}
             }

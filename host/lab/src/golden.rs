@@ -88,7 +88,7 @@ impl GoldenCase {
             Err(_) => Err(format!(": settings.{key}: is no value of a setting")),
         };
         let question = PolicyRequest {
-            ask: ask(written.ask)?,
+            query: ask(written.ask)?,
             texts: written.texts.into_iter().enumerate().map(plain_text).collect::<Result<_, _>>()?,
             facts: written.facts,
         };
@@ -214,19 +214,19 @@ fn plain_text((place, text): (usize, Value)) -> Result<TextBlob, String> {
 
 /// A policy that reads a text which is not there fails, and it would not be its fault.
 fn check_text_references(question: &PolicyRequest) -> Result<(), String> {
-    let named: Vec<(&str, TextId)> = match &question.ask {
-        PolicyQuery::Assess(seen) => vec![("window", seen.window)],
-        PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => {
+    let named: Vec<(&str, TextId)> = match &question.query {
+        PolicyQuery::Exhaustion(seen) => vec![("window", seen.window)],
+        PolicyQuery::Prompting(seen) | PolicyQuery::Handoff(seen) => {
             let quoted = [("last_output", seen.last_output), ("findings", seen.findings)];
             quoted.into_iter().filter_map(|(field, text)| Some((field, text?))).collect()
         }
-        PolicyQuery::Complete(seen) => vec![("session.window", seen.session.window)],
-        PolicyQuery::Recover(seen) => vec![("session.window", seen.session.window)],
+        PolicyQuery::Completion(seen) => vec![("session.window", seen.session.window)],
+        PolicyQuery::Recovery(seen) => vec![("session.window", seen.session.window)],
         PolicyQuery::Review(seen) => vec![("document", seen.document)],
         PolicyQuery::Compaction(_)
-        | PolicyQuery::Offload(_)
-        | PolicyQuery::Split(_)
-        | PolicyQuery::Budget(_) => Vec::new(),
+        | PolicyQuery::Offloading(_)
+        | PolicyQuery::Splitting(_)
+        | PolicyQuery::Budgeting(_) => Vec::new(),
     };
     let count = question.texts.len();
     match named.into_iter().find(|(_, id)| id.0 as usize >= count) {

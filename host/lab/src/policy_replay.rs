@@ -75,7 +75,7 @@ pub trait DecisionReplayer {
     }
 
     /// What is decided where no component answers; none where that is not known.
-    fn native(&mut self, _question: &PolicyRequest) -> Option<Result<Decision, Fault>> {
+    fn host_fallback(&mut self, _question: &PolicyRequest) -> Option<Result<Decision, Fault>> {
         None
     }
 }
@@ -124,7 +124,7 @@ pub struct PolicyReplayResult {
     /// The first of them.
     pub changed: Vec<ChangedDecision>,
     /// Decisions that no component made, where they were not made again.
-    pub native: u64,
+    pub host_fallback: u64,
     /// Ends by the watchdog: the host's doing and no property of the policy, so they are replayed as recorded.
     pub watchdog: u64,
     /// Faults of components that were asked before the one that decided, and that fail again in the same way.
@@ -146,7 +146,7 @@ impl PolicyReplayResult {
         self.differences += other.differences;
         self.changed.extend(other.changed);
         self.changed.truncate(DIFFERENCES_KEPT);
-        self.native += other.native;
+        self.host_fallback += other.host_fallback;
         self.watchdog += other.watchdog;
         self.faults_same += other.faults_same;
         self.abstentions_same += other.abstentions_same;
@@ -213,7 +213,7 @@ impl<W: DecisionReplayer> PolicyReplay<W> {
         let looked = ReplayTarget {
             seq: *seq,
             request: *request,
-            function: question.ask.function(),
+            function: question.query.function(),
             label,
             earlier: None,
             recorded,
@@ -237,25 +237,25 @@ impl<W: DecisionReplayer> PolicyReplay<W> {
             let answer = self.replayer.abstention(question, label, record);
             self.count(&looked, answer);
         }
-        if label.capability != question.ask.capability() {
+        if label.capability != question.query.capability() {
             let why = format!("the label says {}, and {} was asked", label.capability, looked.function);
             self.count(&looked, ReplayedAnswer::Impossible { why });
         } else if label.by == DecisionSource::Recording {
             match self.is_imported {
                 // What really happened was nobody's answer: there is nobody to ask again.
-                true => self.found.native += 1,
+                true => self.found.host_fallback += 1,
                 false => {
                     let why = "the label says that a recording decided, and the run was not made from one"
                         .to_owned();
                     self.count(&looked, ReplayedAnswer::Impossible { why });
                 }
             }
-        } else if label.by == DecisionSource::Native || label.component.is_none() {
-            match self.replayer.native(question) {
+        } else if label.by == DecisionSource::HostFallback || label.component.is_none() {
+            match self.replayer.host_fallback(question) {
                 Some(result) => {
                     self.count(&looked, ReplayedAnswer::Answered { result: result.map(Some), fuel: 0 })
                 }
-                None => self.found.native += 1,
+                None => self.found.host_fallback += 1,
             }
         } else if matches!(recorded, Err(Fault::Watchdog { .. })) {
             self.found.watchdog += 1;

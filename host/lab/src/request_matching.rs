@@ -67,13 +67,15 @@ impl RequestMatcher {
     ) -> Result<Option<AnsweredRequest<'a>>, LabError> {
         match entry {
             JournalEntry::Intent { intent, .. } => {
-                if let Action::RequestDecision { request, question, .. } = &intent.action {
-                    self.put(*request, question.clone(), ());
+                if let Action::RequestDecision { request_id, request, .. } = &intent.action {
+                    self.put(*request_id, request.clone(), ());
                 }
                 Ok(None)
             }
             JournalEntry::Input(stamped) => {
-                let Input::Decided { request, result, label } = &stamped.input else { return Ok(None) };
+                let Input::Decided { request_id: request, result, label } = &stamped.input else {
+                    return Ok(None);
+                };
                 let (seq, request) = (stamped.seq, *request);
                 let (question, ()) = self.answered(request, seq)?;
                 Ok(Some(AnsweredRequest { seq, request, question, recorded: result, label }))

@@ -178,7 +178,7 @@ impl MetricsFold {
                 }
                 self.policies.count(label);
             }
-            Input::Started { pins, .. } => self.policies.on_run_start(pins),
+            Input::Started { bindings, .. } => self.policies.on_run_start(bindings),
             Input::Agent { session, event: AgentEvent::ToolCall { writes: Some(path), .. } } => {
                 self.wrote(session, path);
             }

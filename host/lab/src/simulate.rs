@@ -42,7 +42,7 @@ const APPENDED: usize = 1_024;
 /// Makes the router of one run. A router remembers who answered well, so each run gets its own.
 pub type RouterFactory = Box<dyn Fn() -> Result<Router, RouterError> + Send + Sync>;
 
-/// The policy that a link of a pin names; none where it was not loaded.
+/// The policy that a link of a binding names; none where it was not loaded.
 pub type PolicyLookup = Box<dyn Fn(&BindingLink) -> Option<ConfiguredPolicy> + Send + Sync>;
 
 /// Who decides in the runs of one arm.
@@ -52,18 +52,18 @@ pub struct SimulatedArm {
     /// What is to be done.
     pub workflow: Workflow,
     /// Who decides, as the first input of a run says it.
-    pub pins: Vec<PolicyBinding>,
-    /// Components and canonical settings of the pins, for a journal.
+    pub bindings: Vec<PolicyBinding>,
+    /// Components and canonical settings of the bindings, for a journal.
     pub blobs: Vec<Vec<u8>>,
-    /// A router that follows the pins of a run, from its first input to its last.
+    /// A router that follows the bindings of a run, from its first input to its last.
     pub router: RouterFactory,
-    /// The policies of the pins.
+    /// The policies of the bindings.
     pub loaded: PolicyLookup,
 }
 
 impl std::fmt::Debug for SimulatedArm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Arm").field("name", &self.name).field("pins", &self.pins).finish_non_exhaustive()
+        f.debug_struct("Arm").field("name", &self.name).field("pins", &self.bindings).finish_non_exhaustive()
     }
 }
 

@@ -31,7 +31,7 @@ const PLACEHOLDER_COMMIT: &str = "0000000000000000000000000000000000000000";
 #[derive(Clone, Debug, PartialEq)]
 pub struct DryRun {
     /// The components that would decide.
-    pub pins: Vec<PolicyBinding>,
+    pub bindings: Vec<PolicyBinding>,
     /// The sessions, in the order in which they would be spawned.
     pub sessions: Vec<PlannedSession>,
     /// The question that a person would be asked, where the plan ends with one.
@@ -84,28 +84,28 @@ pub fn dry_run(
 ) -> Result<DryRun, RuntimeError> {
     let cache = StateDir::aot_cache_below(&config.state_root);
     let prepared = policies::prepare(cache, RunArtifacts::default(), &workflow, policies)?;
-    plan(workflow, prepared.pins, &prepared.policies.decide_fn())
+    plan(workflow, prepared.bindings, &prepared.policies.decide_fn())
 }
 
-/// The components that would decide in a run of the workflow, exactly as at a start. Of two for the same seat the later one
+/// The components that would decide in a run of the workflow, exactly as at a start. Of two for the same scope and decision the later one
 /// decides, and the other stands behind it. Blocking, as [`dry_run`].
 ///
 /// # Errors
 /// [`RuntimeError::PolicyRefused`] as at a start.
-pub fn pins(
+pub fn initial_bindings(
     config: &HostConfig,
     workflow: &Workflow,
     policies: &PolicyBundle,
 ) -> Result<Vec<PolicyBinding>, RuntimeError> {
     let cache = StateDir::aot_cache_below(&config.state_root);
-    Ok(policies::prepare(cache, RunArtifacts::default(), workflow, policies)?.pins)
+    Ok(policies::prepare(cache, RunArtifacts::default(), workflow, policies)?.bindings)
 }
 
-fn plan(workflow: Workflow, pins: Vec<PolicyBinding>, judge: &DecideFn) -> Result<DryRun, RuntimeError> {
+fn plan(workflow: Workflow, bindings: Vec<PolicyBinding>, judge: &DecideFn) -> Result<DryRun, RuntimeError> {
     let id = RunId::new("dry-run");
     let mut play = DryRunWorld {
         files: files_by_objective(&workflow),
-        plan: DryRun { pins: pins.clone(), sessions: Vec::new(), question: None },
+        plan: DryRun { bindings: bindings.clone(), sessions: Vec::new(), question: None },
         changed: Vec::new(),
         titles: BTreeMap::new(),
         inputs: VecDeque::new(),
@@ -119,7 +119,7 @@ fn plan(workflow: Workflow, pins: Vec<PolicyBinding>, judge: &DecideFn) -> Resul
         }),
         run: id,
         workflow: Box::new(workflow),
-        pins,
+        bindings,
         utc_offset_minutes: clock::utc_offset_minutes(),
         assignments: Vec::new(),
     });
@@ -192,24 +192,24 @@ impl DryRunWorld {
                     PlannedPrompt { kind, focus, text: text.body().unwrap_or_default().to_owned() },
                 );
             }
-            Action::End { session, .. } => {
+            Action::EndSession { session, .. } => {
                 answer(ActionOutcome::Delivered);
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.inputs.push_back(Input::SessionEnded { session, exit });
             }
             // An agent that finishes at once never gets far enough for these.
             Action::Compact { .. } | Action::Interrupt { .. } => answer(ActionOutcome::Delivered),
-            Action::Assess { .. } => {
+            Action::MeasureWorkspace { .. } => {
                 let files = u32::try_from(self.changed.len()).unwrap_or(u32::MAX);
                 let facts =
                     WorkspaceFacts { files, changed: self.changed.clone(), ..WorkspaceFacts::default() };
-                answer(ActionOutcome::Assessed { facts });
+                answer(ActionOutcome::WorkspaceMeasured { facts });
             }
-            Action::RequestDecision { request, question, scope } => {
-                let (result, label) = judge(&scope, &question);
-                self.inputs.push_back(Input::Decided { request, result, label: Box::new(label) });
+            Action::RequestDecision { request_id, request, scope } => {
+                let (result, label) = judge(&scope, &request);
+                self.inputs.push_back(Input::Decided { request_id, result, label: Box::new(label) });
             }
-            Action::Inspect { .. } => answer(ActionOutcome::Inspected {
+            Action::ValidateHandoff { .. } => answer(ActionOutcome::Inspected {
                 missing_files: Vec::new(),
                 secrets: Vec::new(),
                 commits_since: 0,
@@ -238,8 +238,8 @@ impl DryRunWorld {
             Action::Checkpoint { .. } => {
                 answer(ActionOutcome::Checkpointed { base: Some(PLACEHOLDER_COMMIT.to_owned()) })
             }
-            Action::Branch { .. } => answer(ActionOutcome::Branched),
-            Action::Commit { .. } => answer(ActionOutcome::Committed {
+            Action::CreateWorktree { .. } => answer(ActionOutcome::Branched),
+            Action::CommitWorktree { .. } => answer(ActionOutcome::Committed {
                 commit: PLACEHOLDER_COMMIT.to_owned(),
                 missing: Vec::new(),
                 ignored: Vec::new(),
@@ -248,13 +248,13 @@ impl DryRunWorld {
             Action::CommitToBranch { .. } => {
                 answer(ActionOutcome::nothing_to_commit());
             }
-            Action::Restore { .. } => {
+            Action::RestoreWorktree { .. } => {
                 answer(ActionOutcome::Restored { changed: Vec::new(), gone: Vec::new(), added: Vec::new() })
             }
             Action::Merge { .. } => {
                 answer(ActionOutcome::Merged { commit: PLACEHOLDER_COMMIT.to_owned(), files: 0 })
             }
-            Action::Unmerge { .. } => answer(ActionOutcome::Unmerged),
+            Action::AbortMerge { .. } => answer(ActionOutcome::Unmerged),
             Action::Land { .. } => {
                 answer(ActionOutcome::Landed {
                     commit: PLACEHOLDER_COMMIT.to_owned(),
@@ -262,13 +262,13 @@ impl DryRunWorld {
                     files: 0,
                 });
             }
-            Action::Ask { question, .. } => {
+            Action::AskUser { question, .. } => {
                 answer(ActionOutcome::Announced);
                 self.plan.question = Some(question);
             }
             Action::Finish { .. } => answer(ActionOutcome::Announced),
             // Nothing is offered where no agent works.
-            Action::Place { .. } => {}
+            Action::DeliverToolResult { .. } => {}
             Action::Notify(ProgressEvent::PhaseStarted { phase, title, .. }) => {
                 self.titles.insert(phase, title);
             }

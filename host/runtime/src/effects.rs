@@ -176,9 +176,9 @@ impl EffectContext {
                 delivered(self.sessions.compact(&session, &instructions).await)
             }
             Action::Interrupt { session } => delivered(self.sessions.interrupt(&session).await),
-            Action::End { session, .. } => delivered(self.sessions.end(&session).await),
-            Action::Assess { phase, baseline, expected, tree } => {
-                or_failed(self.assess(&phase, baseline, &expected, &tree).await)
+            Action::EndSession { session, .. } => delivered(self.sessions.end(&session).await),
+            Action::MeasureWorkspace { phase, baseline, expected, tree } => {
+                or_failed(self.measure_workspace(&phase, baseline, &expected, &tree).await)
             }
             Action::WriteHandoff {
                 phase,
@@ -193,7 +193,7 @@ impl EffectContext {
                 let leaving = LeavingSession { phase, session, ordinal, path, facts, changed_beyond };
                 or_failed(self.write_handoff(leaving, &document, &index).await)
             }
-            Action::Inspect { document, head, branch, tree, .. } => {
+            Action::ValidateHandoff { document, head, branch, tree, .. } => {
                 or_failed(self.inspect(&document, &head, &branch, &tree).await)
             }
             Action::WriteSummaries { phase, step, directory } => {
@@ -204,12 +204,12 @@ impl EffectContext {
                 or_failed(self.verify(&phase, &command, &tree).await)
             }
             tree @ (Action::Checkpoint { .. }
-            | Action::Branch { .. }
-            | Action::Commit { .. }
+            | Action::CreateWorktree { .. }
+            | Action::CommitWorktree { .. }
             | Action::CommitToBranch { .. }
-            | Action::Restore { .. }
+            | Action::RestoreWorktree { .. }
             | Action::Merge { .. }
-            | Action::Unmerge { .. }
+            | Action::AbortMerge { .. }
             | Action::Land { .. }) => or_failed(self.run_worktree_action(tree).await),
             // The notices beside them were told, and progress was projected, when they were committed.
             Action::Finish { ending } => {
@@ -217,8 +217,8 @@ impl EffectContext {
                 self.archive(ending).await;
                 ActionOutcome::Announced
             }
-            Action::Ask { .. } => ActionOutcome::Announced,
-            Action::RequestDecision { .. } | Action::Place { .. } | Action::Notify(_) => {
+            Action::AskUser { .. } => ActionOutcome::Announced,
+            Action::RequestDecision { .. } | Action::DeliverToolResult { .. } | Action::Notify(_) => {
                 ActionOutcome::Failed { error: "this is no effect".to_owned() }
             }
         }
@@ -339,7 +339,7 @@ impl EffectContext {
         })
     }
 
-    async fn assess(
+    async fn measure_workspace(
         &self,
         phase: &PhaseId,
         baseline: bool,
@@ -372,7 +372,7 @@ impl EffectContext {
                 start
             }
         };
-        let mut facts = workspace.assess(&start, expected).await?;
+        let mut facts = workspace.measure(&start, expected).await?;
         if !tree.is_workspace() {
             // A copy lacks what git ignores, and git tells what else differs there.
             facts.next_run_files.clear();
@@ -387,7 +387,7 @@ impl EffectContext {
             all.retain(|file| !is_plan(&file.path));
             write_json(changes_path(&self.parts.state, &self.run, phase), &all).await?;
         }
-        Ok(ActionOutcome::Assessed { facts })
+        Ok(ActionOutcome::WorkspaceMeasured { facts })
     }
 
     fn baseline_path(&self, phase: &PhaseId) -> PathBuf {

@@ -45,7 +45,7 @@ pub enum RuntimeError {
     /// The policy engine cannot be used at all.
     #[error("cannot evaluate policies here: {0}")]
     Engine(BoxedError),
-    /// A component that a run is pinned to is not in its journal.
+    /// A component that a run is bound to is not in its journal.
     #[error(
         "run {run} is pinned to the component {digest} of policy {policy}, and the journal does not contain it: the \
          state directory was changed from outside; restore it, or start the workflow again with `baton run --restart`"

@@ -155,7 +155,7 @@ impl EventLoop {
             channels,
         } = parts;
         let now = Instant::now();
-        let swaps = Swaps::new(recorder.run().pin_changes());
+        let swaps = Swaps::new(recorder.run().binding_generation());
         let watch = PolicyWatcher::over(recorder.run());
         Self {
             recorder,
@@ -218,7 +218,7 @@ impl EventLoop {
             self.ui_updates.add(self.notifier.failures());
             self.ui_updates.add(self.inbox.refusals());
             self.ui_updates.add(due.notices);
-            self.apply_pin_changes();
+            self.follow_binding_changes();
             for intent in repeat.drain(..).chain(due.intents) {
                 if let Action::Spawn(spec) = &intent.action {
                     self.inbox.reject_before(self.recorder.run(), &spec.session).await;
@@ -246,9 +246,9 @@ impl EventLoop {
     }
 
     fn perform(&mut self, intent: Intent) {
-        let (request, question, scope) = match intent.action {
-            Action::RequestDecision { request, question, scope } => (request, question, scope),
-            Action::Place { item, offload } => return self.deliver_result(&item, offload),
+        let (request_id, request, scope) = match intent.action {
+            Action::RequestDecision { request_id, request, scope } => (request_id, request, scope),
+            Action::DeliverToolResult { item, offload } => return self.deliver_result(&item, offload),
             _ => {
                 let review = self.recorder.run().review_to_exclude(&intent.action).cloned();
                 return self.effect_runner.perform(intent, review);
@@ -258,12 +258,12 @@ impl EventLoop {
         let (policies, decided) = (Arc::clone(&self.policies), self.decided.0.clone());
         let shadows = self.shadows.teller();
         self.effect_runner.spawn_blocking_task(move || {
-            let engine::RoutedDecision { result, label, .. } = policies.decide(&scope, &question);
+            let engine::RoutedDecision { result, label, .. } = policies.decide(&scope, &request);
             if let Some(shadows) = shadows {
-                shadows.send_query(request, question, result.clone());
+                shadows.send_query(request_id, request, result.clone());
             }
             // Nobody listens only where the host is ending; the question is then put again by `resume`.
-            let _ = decided.blocking_send(Box::new((request, result, label)));
+            let _ = decided.blocking_send(Box::new((request_id, result, label)));
         });
     }
 
@@ -292,8 +292,8 @@ impl EventLoop {
                     matches!(
                         intent.action,
                         Action::Spawn(_)
-                            | Action::End { .. }
-                            | Action::Assess { .. }
+                            | Action::EndSession { .. }
+                            | Action::MeasureWorkspace { .. }
                             | Action::WriteHandoff { .. }
                     )
                 };
@@ -374,8 +374,8 @@ impl EventLoop {
             }
             LoopEvent::Decided(decided) => {
                 self.deciding -= 1;
-                let (request, result, label) = *decided;
-                self.record_last(Input::Decided { request, result, label: Box::new(label) }).await
+                let (request_id, result, label) = *decided;
+                self.record_last(Input::Decided { request_id, result, label: Box::new(label) }).await
             }
             LoopEvent::Asked(ControlRequest { message, by: Err(agent), reply })
                 if message.change().is_some() =>
@@ -550,7 +550,7 @@ impl EventLoop {
         by: Result<Option<ChangeRequester>, AgentRequester>,
     ) -> Result<(), RuntimeError> {
         match by.ok().flatten() {
-            Some(by) => self.record_input(Input::Asked { what: what.to_owned(), by }),
+            Some(by) => self.record_input(Input::ChangeRequested { what: what.to_owned(), by }),
             None => Ok(()),
         }
     }

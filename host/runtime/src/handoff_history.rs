@@ -113,8 +113,8 @@ pub async fn handoffs(
                         authors[known] = policy_texts.document.take();
                     }
                 }
-                Input::Decided { request, result: Ok(decision), label } => {
-                    policy_texts.on_decision(request, decision, *label);
+                Input::Decided { request_id, result: Ok(decision), label } => {
+                    policy_texts.on_decision(request_id, decision, *label);
                 }
                 _ => {}
             },
@@ -130,8 +130,8 @@ pub async fn handoffs(
                         by,
                     });
                 }
-                if let Action::RequestDecision { request, question, .. } = intent.action {
-                    policy_texts.asked(request, question);
+                if let Action::RequestDecision { request_id, request, .. } = intent.action {
+                    policy_texts.asked(request_id, request);
                 }
             }
         }
@@ -187,8 +187,8 @@ impl PolicyTexts {
     }
 
     fn asked(&mut self, request: RequestId, question: PolicyRequest) {
-        let about = match &question.ask {
-            PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => &seen.phase.id,
+        let about = match &question.query {
+            PolicyQuery::Prompting(seen) | PolicyQuery::Handoff(seen) => &seen.phase.id,
             _ => return,
         };
         if *about == self.phase {
@@ -199,10 +199,10 @@ impl PolicyTexts {
     fn on_decision(&mut self, request: RequestId, decision: Decision, label: Provenance) {
         let Some(question) = self.asked.remove(&request) else { return };
         match decision {
-            Decision::Brief(brief) => {
+            Decision::Prompting(brief) => {
                 self.prompt = Some((brief.left_out, Author { label, question, text: brief.prompt }));
             }
-            Decision::Compose(composed) => {
+            Decision::Handoff(composed) => {
                 self.document = Some(Author { label, question, text: composed.document });
             }
             _ => {}

@@ -198,7 +198,7 @@ impl WorkspaceHost {
         let started = Input::Started {
             run: run.clone(),
             workflow: Box::new(workflow),
-            pins: prepared.pins,
+            bindings: prepared.bindings,
             task_folder: task_folder.clone(),
             utc_offset_minutes: clock::utc_offset_minutes(),
             assignments,
@@ -239,9 +239,9 @@ impl WorkspaceHost {
         self.exclude_lists(folded.run.workflow());
         let sandbox_support = detect_sandbox_support(&self.config, folded.run.workflow()).await?;
         // 2. Policies.
-        let pinned = self.read_pinned(&folded.run)?;
+        let journaled = self.read_journaled_policies(&folded.run)?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
-        let policies = spawn_blocking(move || policies::restore(cache, artifacts, &pinned)).await?;
+        let policies = spawn_blocking(move || policies::restore(cache, artifacts, &journaled)).await?;
         policies.follow(&folded.run);
         // 3. Processes of dead hosts.
         let (own, others): (Vec<OrphanRefusal>, Vec<OrphanRefusal>) =
@@ -434,8 +434,8 @@ impl WorkspaceHost {
         }
     }
 
-    /// The components and settings that a run is pinned to, from its journal.
-    fn read_pinned(&self, run: &Run) -> Result<Vec<policies::JournaledPolicy>, RuntimeError> {
+    /// The components and settings that a run is bound to, from its journal.
+    fn read_journaled_policies(&self, run: &Run) -> Result<Vec<policies::JournaledPolicy>, RuntimeError> {
         let blob = |link: &BindingLink, digest: &baton_core::Digest| {
             let found = self.journal.blob(digest).map_err(self.state_error("cannot read the policies"))?;
             found.ok_or_else(|| RuntimeError::ComponentMissing {
@@ -444,9 +444,11 @@ impl WorkspaceHost {
                 digest: digest.clone(),
             })
         };
-        run.seats()
-            .flat_map(|seat| seat.behind.into_iter().map(|pin| (pin, false)).chain([(seat.pin, true)]))
-            .flat_map(|(pin, in_place)| pin.links().map(move |link| (link, in_place)))
+        run.binding_views()
+            .flat_map(|view| {
+                view.replaced.into_iter().map(|binding| (binding, false)).chain([(view.binding, true)])
+            })
+            .flat_map(|(binding, in_place)| binding.links().map(move |link| (link, in_place)))
             .map(|(link, in_place)| {
                 let (component, settings) = (blob(&link, &link.component)?, blob(&link, &link.settings)?);
                 Ok(policies::JournaledPolicy { link, component, settings, in_place })

@@ -73,7 +73,7 @@ pub use control::message::{ControlMessage, ControlReply};
 pub use control::requester::expect_person;
 pub use control::{control, use_policy};
 pub use diff::{RunChanges, RunDiff, diff};
-pub use dry_run::{DryRun, PlannedPrompt, PlannedSession, dry_run, pins};
+pub use dry_run::{DryRun, PlannedPrompt, PlannedSession, dry_run, initial_bindings};
 pub use error::RuntimeError;
 pub use first_use::{UsedFiles, changed_before_first_use};
 pub use gc::{GcResult, RemovedRun, RetentionRule, gc};

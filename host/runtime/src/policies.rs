@@ -1,5 +1,5 @@
 //! Loads what decides in a run: every component once, its settings made canonical by the component itself, and a router
-//! that follows the pins of the run, with the fallback chain behind each. How a component is checked and asked is the
+//! that follows the bindings of the run, with the fallback chain behind each. How a component is checked and asked is the
 //! engine's; which of them a person wants is `core::workflow::Policies`'.
 
 mod granted_artifacts;
@@ -46,13 +46,13 @@ pub(crate) type DecideFn =
 pub(crate) struct PreparedPolicies {
     /// Answers every question.
     pub(crate) policies: Arc<PolicyRegistry>,
-    /// Who decides what. Of two for the same seat the later one does.
-    pub(crate) pins: Vec<PolicyBinding>,
+    /// Who decides what. Of two for the same scope and decision the later one does.
+    pub(crate) bindings: Vec<PolicyBinding>,
     /// Components and canonical settings, for the journal: a resume and a replay need no file.
     pub(crate) blobs: Vec<Vec<u8>>,
 }
 
-/// A component as a run is pinned to it, from the journal.
+/// A component as a run is bound to it, from the journal.
 pub(crate) struct JournaledPolicy {
     pub(crate) link: BindingLink,
     pub(crate) component: Vec<u8>,
@@ -61,9 +61,9 @@ pub(crate) struct JournaledPolicy {
     pub(crate) in_place: bool,
 }
 
-/// Components that were loaded for a seat.
+/// Components that were loaded for a binding.
 pub(crate) struct LoadedBinding {
-    pub(crate) pin: PolicyBinding,
+    pub(crate) binding: PolicyBinding,
     /// The component and the canonical settings of each of them.
     pub(crate) blobs: Vec<[Vec<u8>; 2]>,
 }
@@ -71,13 +71,13 @@ pub(crate) struct LoadedBinding {
 impl LoadedBinding {
     /// It, and another one where it abstains; one that is asked already is asked once.
     fn before(mut self, next: LoadedBinding) -> Self {
-        let link = next.pin.first();
+        let link = next.binding.first();
         let is_asked = |asked: BindingLink| {
             (&asked.component, &asked.settings, &asked.grants)
                 == (&link.component, &link.settings, &link.grants)
         };
-        if !self.pin.links().any(is_asked) {
-            self.pin.then.push(link);
+        if !self.binding.links().any(is_asked) {
+            self.binding.then.push(link);
             self.blobs.extend(next.blobs);
         }
         self
@@ -85,11 +85,11 @@ impl LoadedBinding {
 
     /// What is written down of them, by digest.
     pub(crate) fn into_blobs(self) -> (PolicyBinding, Vec<(Digest, Vec<u8>)>) {
-        let links: Vec<BindingLink> = self.pin.links().collect();
+        let links: Vec<BindingLink> = self.binding.links().collect();
         let named = links.into_iter().zip(self.blobs).flat_map(|(link, [component, settings])| {
             [(link.component, component), (link.settings, settings)]
         });
-        (self.pin.clone(), named.collect())
+        (self.binding.clone(), named.collect())
     }
 }
 
@@ -129,7 +129,7 @@ impl PolicyRegistry {
         })
     }
 
-    /// A router of its own for one run of many, so that nothing is remembered from another. It follows the pins of its run.
+    /// A router of its own for one run of many, so that nothing is remembered from another. It follows the bindings of its run.
     pub(crate) fn new_router(&self, built_in: &ConfiguredPolicy) -> Result<Router, RouterError> {
         Router::with_built_in(&self.engine, BTreeMap::new(), built_in.clone())
     }
@@ -143,16 +143,16 @@ impl PolicyRegistry {
     }
 
     /// Puts in place what a run begins with.
-    fn install_initial(&self, pins: &[PolicyBinding]) {
-        warn(self.router.begin(pins, |link| self.known(link)));
+    fn install_initial(&self, bindings: &[PolicyBinding]) {
+        warn(self.router.begin(bindings, |link| self.known(link)));
     }
 
-    /// Puts in place what the run is pinned to. Everything is loaded already, so this takes no time.
+    /// Puts in place what the run is bound to. Everything is loaded already, so this takes no time.
     pub(crate) fn follow(&self, run: &Run) {
         warn(self.router.follow(run, |link| self.known(link)));
     }
 
-    /// Loads a component for every seat that it is to take: compiled, held to the contract, tried, and its settings
+    /// Loads a component for every decision that it is to make: compiled, held to the contract, tried, and its settings
     /// validated. Blocking; nothing that decides is disturbed.
     pub(crate) fn load(&self, wanted: &BindingRequest) -> Result<Vec<LoadedBinding>, RuntimeError> {
         let BindingRequest { source, reference, given, grants, from, scope, decides, in_force } = wanted;
@@ -167,16 +167,16 @@ impl PolicyRegistry {
         if let Some(not) = able.iter().find(|capability| !policy.decides().contains(capability)) {
             return Err(refused(reference, cannot_decide(&policy, *not)));
         }
-        let seated = |capability| {
+        let load_one = |capability| {
             let mut laid = in_force.get(&capability).cloned().unwrap_or_default();
             lay_over(&mut laid, &settings);
             let configured = self.configure(&policy, grants, &laid).map_err(|why| refused(reference, why))?;
             Ok(LoadedBinding {
-                pin: pin_of(&configured, capability, scope.clone(), grants.clone(), from.clone()),
+                binding: binding_of(&configured, capability, scope.clone(), grants.clone(), from.clone()),
                 blobs: vec![[bytes.to_vec(), canonical(&configured)]],
             })
         };
-        able.into_iter().map(seated).collect()
+        able.into_iter().map(load_one).collect()
     }
 
     /// What is set for a policy otherwise than by default. Blocking.
@@ -234,8 +234,8 @@ impl PolicyRegistry {
     }
 
     /// Answers what this component with these settings would answer; it is loaded where it is not yet.
-    fn restore(&self, pinned: &JournaledPolicy) -> Result<(), RuntimeError> {
-        let JournaledPolicy { link, component, settings, .. } = pinned;
+    fn restore(&self, journaled: &JournaledPolicy) -> Result<(), RuntimeError> {
+        let JournaledPolicy { link, component, settings, .. } = journaled;
         let refused = |why: String| refused(&link.policy, why);
         let settings: BTreeMap<String, GivenSetting> = serde_json::from_slice(settings)
             .map_err(|error| refused(format!("its journaled settings: {error}")))?;
@@ -317,46 +317,48 @@ pub(crate) fn prepare(
 ) -> Result<PreparedPolicies, RuntimeError> {
     let policies = PolicyRegistry::new(cache, artifacts)?;
     let mut blobs = BTreeMap::new();
-    let mut pins: Vec<PolicyBinding> = Vec::new();
-    let mut put = |seated: LoadedBinding| {
-        let (pin, of_pin) = seated.into_blobs();
-        blobs.extend(of_pin);
-        pin
+    let mut bindings: Vec<PolicyBinding> = Vec::new();
+    let mut put = |loaded: LoadedBinding| {
+        let (binding, its_blobs) = loaded.into_blobs();
+        blobs.extend(its_blobs);
+        binding
     };
     for scope in workflow.policies.scopes() {
         for capability in Capability::ALL {
             let chosen = choose(&policies, workflow, bundle, &scope, capability)?;
             if scope == PolicyScope::Run {
                 let built_in = policies.load(&fallback(capability))?;
-                pins.extend(built_in.into_iter().map(&mut put).filter(|pin| !pin.is_same_as(&chosen.pin)));
-            } else if wider_binding(&pins, workflow, &scope, capability)
-                .is_some_and(|pin| pin.from == chosen.pin.from && pin.is_same_as(&chosen.pin))
-            {
+                bindings.extend(
+                    built_in.into_iter().map(&mut put).filter(|binding| !binding.is_same_as(&chosen.binding)),
+                );
+            } else if wider_binding(&bindings, workflow, &scope, capability).is_some_and(|binding| {
+                binding.from == chosen.binding.from && binding.is_same_as(&chosen.binding)
+            }) {
                 // Whoever decides in the wider scope decides here too.
                 continue;
             }
-            pins.push(put(chosen));
+            bindings.push(put(chosen));
         }
     }
     for (n, choice) in workflow.policies.shadow.iter().enumerate() {
-        let shadow = shadow(bundle, choice, n, &pins)?;
-        pins.extend(policies.load(&shadow)?.into_iter().map(&mut put));
+        let shadow = shadow(bundle, choice, n, &bindings)?;
+        bindings.extend(policies.load(&shadow)?.into_iter().map(&mut put));
     }
-    policies.install_initial(&pins);
-    Ok(PreparedPolicies { policies: Arc::new(policies), pins, blobs: blobs.into_values().collect() })
+    policies.install_initial(&bindings);
+    Ok(PreparedPolicies { policies: Arc::new(policies), bindings, blobs: blobs.into_values().collect() })
 }
 
-/// Who decides in a scope in which nobody is pinned: of a phase its role's, else the run's.
+/// Who decides in a scope in which nobody is bound: of a phase its role's, else the run's.
 fn wider_binding<'p>(
-    pins: &'p [PolicyBinding],
+    bindings: &'p [PolicyBinding],
     workflow: &Workflow,
     scope: &PolicyScope,
     capability: Capability,
 ) -> Option<&'p PolicyBinding> {
-    let pinned = |scope: &PolicyScope| {
-        pins.iter().rev().find(|pin| pin.capability == capability && pin.scope == *scope)
+    let bound_in = |scope: &PolicyScope| {
+        bindings.iter().rev().find(|binding| binding.capability == capability && binding.scope == *scope)
     };
-    scope.wider(workflow).find_map(|wider| pinned(&wider))
+    scope.wider(workflow).find_map(|wider| bound_in(&wider))
 }
 
 /// The role of the phase that a scope is, if it is one.
@@ -369,14 +371,14 @@ pub(crate) fn role_of<'w>(workflow: &'w Workflow, scope: &PolicyScope) -> Option
     }
 }
 
-/// Loads what a run is pinned to. Blocking.
+/// Loads what a run is bound to. Blocking.
 pub(crate) fn restore(
     cache: PathBuf,
     artifacts: RunArtifacts,
-    pinned: &[JournaledPolicy],
+    journaled: &[JournaledPolicy],
 ) -> Result<Arc<PolicyRegistry>, RuntimeError> {
     let policies = PolicyRegistry::new(cache, artifacts)?;
-    for one in pinned {
+    for one in journaled {
         match policies.restore(one) {
             Err(error) if one.in_place => return Err(error),
             // It is wanted only where the one in place fails; then the built-in one decides.
@@ -433,7 +435,7 @@ fn choose(
             // Its settings are checked even where it does not decide this: a slip in them is not silently ignored.
             false => {
                 let able = policies.load(&wanted(Vec::new()))?;
-                able.into_iter().find(|seated| seated.pin.capability == capability)
+                able.into_iter().find(|loaded| loaded.binding.capability == capability)
             }
         };
         if is_layer {
@@ -457,13 +459,13 @@ fn choose(
         )?;
     }
     match chosen {
-        Some(chosen) if chosen.pin.links().count() > CHAIN_LINKS_MAX as usize => {
+        Some(chosen) if chosen.binding.links().count() > CHAIN_LINKS_MAX as usize => {
             let why = format!(
                 "{} policies are chained for {capability}, and a chain has at most {CHAIN_LINKS_MAX}, the built-in one at its end \
                  included: name fewer, in this file or in those of farther layers",
-                chosen.pin.links().count()
+                chosen.binding.links().count()
             );
-            Err(refused(&chosen.pin.policy, why))
+            Err(refused(&chosen.binding.policy, why))
         }
         Some(chosen) => Ok(chosen),
         None => take_binding(policies.load(&fallback(capability))?, capability, BUILTIN),
@@ -471,11 +473,11 @@ fn choose(
 }
 
 fn take_binding(
-    seated: Vec<LoadedBinding>,
+    loaded: Vec<LoadedBinding>,
     capability: Capability,
     reference: &str,
 ) -> Result<LoadedBinding, RuntimeError> {
-    let found = seated.into_iter().find(|seated| seated.pin.capability == capability);
+    let found = loaded.into_iter().find(|loaded| loaded.binding.capability == capability);
     found.ok_or_else(|| refused(reference, format!("it does not decide {capability}")))
 }
 
@@ -484,12 +486,12 @@ fn shadow(
     bundle: &PolicyBundle,
     choice: &PolicyChoice,
     n: usize,
-    pins: &[PolicyBinding],
+    bindings: &[PolicyBinding],
 ) -> Result<BindingRequest, RuntimeError> {
     let reference = choice.component.as_deref().unwrap_or(BUILTIN);
     let source = find(bundle, reference)?;
     let named = PolicyScope::Shadow { policy: source.name.clone() };
-    let scope = match pins.iter().any(|pin| pin.scope == named) {
+    let scope = match bindings.iter().any(|binding| binding.scope == named) {
         true => PolicyScope::Shadow { policy: format!("{}-{}", source.name, n + 1) },
         false => named,
     };
@@ -539,7 +541,7 @@ pub(crate) fn find(bundle: &PolicyBundle, reference: &str) -> Result<PolicySourc
     }
 }
 
-fn pin_of(
+fn binding_of(
     configured: &ConfiguredPolicy,
     capability: Capability,
     scope: PolicyScope,
@@ -559,7 +561,7 @@ fn pin_of(
     }
 }
 
-/// The bytes whose digest a pin carries.
+/// The bytes whose digest a binding carries.
 fn canonical(configured: &ConfiguredPolicy) -> Vec<u8> {
     // Keys are texts and values plain, so this cannot fail.
     serde_json::to_vec(configured.settings()).unwrap_or_default()

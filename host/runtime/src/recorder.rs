@@ -167,7 +167,7 @@ impl RunRecorder {
 /// the agent was lost with it. What became of an effect, what an agent reported and what a person said are not.
 fn matters(input: &Input) -> bool {
     match input {
-        Input::Agent { .. } | Input::Tick | Input::Decided { .. } | Input::Offered { .. } => false,
+        Input::Agent { .. } | Input::Tick | Input::Decided { .. } | Input::ToolResultOffered { .. } => false,
         Input::Started { .. }
         | Input::Resumed
         | Input::WorkLost { .. }
@@ -176,7 +176,7 @@ fn matters(input: &Input) -> bool {
         | Input::SessionEnded { .. }
         | Input::Reported { .. }
         | Input::Answered { .. }
-        | Input::Asked { .. }
+        | Input::ChangeRequested { .. }
         | Input::StopRequested
         | Input::SetAside
         | Input::PolicyChanged { .. }

@@ -4,11 +4,11 @@
 //! | intent | found open at a restart |
 //! |---|---|
 //! | `Spawn` | its process is ended by what the guard wrote down, then `Lost`: an agent without its host cannot go on |
-//! | `Prompt`, `Compact`, `Interrupt`, `End` | `Lost`: the agent they were for died with the host |
+//! | `Prompt`, `Compact`, `Interrupt`, `EndSession` | `Lost`: the agent they were for died with the host |
 //! | `WriteHandoff`, `WriteSummaries`, `Offload` | done again: the store keeps the same bytes under the same name once |
-//! | `Assess`, `Inspect`, `Verify` | done again: they look and change nothing of ours |
-//! | `Checkpoint`, `Branch`, `Commit`, `CommitToBranch`, `Restore`, `Merge`, `Unmerge`, `Land` | done again: git is asked first what of it is there |
-//! | `Ask`, `Finish` | announced again |
+//! | `MeasureWorkspace`, `ValidateHandoff`, `Verify` | done again: they look and change nothing of ours |
+//! | `Checkpoint`, `CreateWorktree`, `CommitWorktree`, `CommitToBranch`, `RestoreWorktree`, `Merge`, `AbortMerge`, `Land` | done again: git is asked first what of it is there |
+//! | `AskUser`, `Finish` | announced again |
 
 use baton_agents::turns_logged;
 use baton_core::facts::AgentEvent;
@@ -101,25 +101,25 @@ fn died_with_host(action: &Action) -> bool {
         | Action::Prompt { .. }
         | Action::Compact { .. }
         | Action::Interrupt { .. }
-        | Action::End { .. } => true,
-        Action::Assess { .. }
-        | Action::Inspect { .. }
+        | Action::EndSession { .. } => true,
+        Action::MeasureWorkspace { .. }
+        | Action::ValidateHandoff { .. }
         | Action::WriteHandoff { .. }
         | Action::WriteSummaries { .. }
         | Action::Offload { .. }
         | Action::Verify { .. }
         | Action::Checkpoint { .. }
-        | Action::Branch { .. }
-        | Action::Commit { .. }
+        | Action::CreateWorktree { .. }
+        | Action::CommitWorktree { .. }
         | Action::CommitToBranch { .. }
-        | Action::Restore { .. }
+        | Action::RestoreWorktree { .. }
         | Action::Merge { .. }
-        | Action::Unmerge { .. }
+        | Action::AbortMerge { .. }
         | Action::Land { .. }
-        | Action::Ask { .. }
+        | Action::AskUser { .. }
         | Action::Finish { .. }
         | Action::RequestDecision { .. }
-        | Action::Place { .. }
+        | Action::DeliverToolResult { .. }
         | Action::Notify(_) => false,
     }
 }
@@ -204,13 +204,15 @@ mod tests {
             for intent in due.intents {
                 match intent.action {
                     Action::Spawn(_) => return intent.id,
-                    Action::RequestDecision { request, question, .. } => {
-                        let (result, label) = judge(&PolicyScope::Run, &question);
+                    Action::RequestDecision { request_id, request, .. } => {
+                        let (result, label) = judge(&PolicyScope::Run, &request);
                         let result: Result<Decision, _> = result;
-                        recorder.record(Input::Decided { request, result, label: Box::new(label) }).unwrap();
+                        recorder
+                            .record(Input::Decided { request_id, result, label: Box::new(label) })
+                            .unwrap();
                     }
-                    Action::Assess { .. } => {
-                        let outcome = ActionOutcome::Assessed { facts: WorkspaceFacts::default() };
+                    Action::MeasureWorkspace { .. } => {
+                        let outcome = ActionOutcome::WorkspaceMeasured { facts: WorkspaceFacts::default() };
                         recorder.record(Input::Outcome { action: intent.id, outcome }).unwrap();
                     }
                     other => panic!("{} before the first spawn", other.name()),

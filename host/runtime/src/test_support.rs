@@ -48,36 +48,42 @@ pub(crate) fn workflow() -> Workflow {
 pub(crate) fn succeeding_decider() -> DecideFn {
     Arc::new(|_, question| {
         let reason = "all is well".to_owned();
-        let decision = match &question.ask {
-            PolicyQuery::Assess(_) => Decision::Assess(Assessment {
+        let decision = match &question.query {
+            PolicyQuery::Exhaustion(_) => Decision::Exhaustion(Assessment {
                 verdict: Verdict::Answered,
                 evidence: Vec::new(),
                 warning: None,
                 reason,
             }),
-            PolicyQuery::Complete(seen) => {
+            PolicyQuery::Completion(seen) => {
                 let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
-                Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+                Decision::Completion(CompletionDecision { done, evidence: Vec::new(), reason })
             }
-            PolicyQuery::Recover(seen) => {
+            PolicyQuery::Recovery(seen) => {
                 let action = match seen.assessment.verdict {
                     Verdict::Exhausted => RecoveryAction::HandOff,
                     Verdict::Quota { .. } => RecoveryAction::Wait,
                     _ => RecoveryAction::Retry,
                 };
-                Decision::Recover(RecoveryDecision { action, reason })
+                Decision::Recovery(RecoveryDecision { action, reason })
             }
-            PolicyQuery::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
+            PolicyQuery::Offloading(_) => {
+                Decision::Offloading(OffloadingDecision { items: Vec::new(), reason })
+            }
             PolicyQuery::Compaction(_) => {
                 Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
             }
-            PolicyQuery::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
-            PolicyQuery::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
-            PolicyQuery::Brief(seen) => {
-                let prompt = format!("Do {:?} for {}.", seen.focus, seen.goal);
-                Decision::Brief(PromptDraft { prompt, left_out: Vec::new(), reason })
+            PolicyQuery::Splitting(_) => {
+                Decision::Splitting(SplitDecision { action: SplitAction::Keep, reason })
             }
-            PolicyQuery::Compose(_) => Decision::Compose(HandoffDraft {
+            PolicyQuery::Budgeting(seen) => {
+                Decision::Budgeting(TurnBudget { max_turns: seen.base_turns, reason })
+            }
+            PolicyQuery::Prompting(seen) => {
+                let prompt = format!("Do {:?} for {}.", seen.focus, seen.goal);
+                Decision::Prompting(PromptDraft { prompt, left_out: Vec::new(), reason })
+            }
+            PolicyQuery::Handoff(_) => Decision::Handoff(HandoffDraft {
                 document: "# Handoff".to_owned(),
                 index: "# Index".to_owned(),
                 continuer: SuccessorKind::Successor,
@@ -94,7 +100,7 @@ pub(crate) fn succeeding_decider() -> DecideFn {
         };
         let label = Provenance {
             by: DecisionSource::Configured,
-            capability: question.ask.capability(),
+            capability: question.query.capability(),
             policy: "content".to_owned(),
             component: None,
             settings: None,
@@ -104,7 +110,7 @@ pub(crate) fn succeeding_decider() -> DecideFn {
             artifacts: Default::default(),
             faults: Vec::new(),
             abstained: Vec::new(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         };
         (Ok(decision), label)
     })
@@ -115,7 +121,7 @@ pub(crate) fn started(run: &RunId) -> Input {
     Input::Started {
         run: run.clone(),
         workflow: Box::new(workflow()),
-        pins: Vec::new(),
+        bindings: Vec::new(),
         task_folder: format!(".baton/{run}"),
         utc_offset_minutes: 0,
         assignments: Vec::new(),

@@ -286,7 +286,7 @@ impl Transcript {
                 self.said(&session, lines);
                 lines.push(self.line(seq, at, session, TranscriptEvent::AskedToCompact { instructions }));
             }
-            action @ (Action::Verify { .. } | Action::Assess { .. }) => {
+            action @ (Action::Verify { .. } | Action::MeasureWorkspace { .. }) => {
                 self.open.insert(intent.id, action);
             }
             _ => {}
@@ -348,9 +348,10 @@ impl Transcript {
                         let findings = if passed { String::new() } else { findings };
                         Some((phase, TranscriptEvent::Checked { command, passed, code, findings }))
                     }
-                    (Some(Action::Assess { phase, .. }), ActionOutcome::Assessed { facts }) => {
-                        self.changed(&phase, facts).map(|what| (phase, what))
-                    }
+                    (
+                        Some(Action::MeasureWorkspace { phase, .. }),
+                        ActionOutcome::WorkspaceMeasured { facts },
+                    ) => self.changed(&phase, facts).map(|what| (phase, what)),
                     _ => None,
                 };
                 if let Some((phase, what)) = what {

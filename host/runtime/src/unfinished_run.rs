@@ -442,7 +442,7 @@ mod tests {
         let input = Input::Started {
             run: RunId::new("r1"),
             workflow,
-            pins: Vec::new(),
+            bindings: Vec::new(),
             task_folder: ".baton/r1".to_owned(),
             utc_offset_minutes: 0,
             assignments: Vec::new(),

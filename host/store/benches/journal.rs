@@ -26,7 +26,7 @@ impl Producer {
         let input = Input::Started {
             run: run.clone(),
             workflow,
-            pins: Vec::new(),
+            bindings: Vec::new(),
             task_folder: ".".to_owned(),
             utc_offset_minutes: 0,
             assignments: Vec::new(),

@@ -135,7 +135,7 @@ impl Workspace {
         self.git.as_ref().map_or(Ok(()), GitContext::held).map_err(WorkspaceError::Repository)
     }
 
-    /// Remembers the files as they are: the start that [`Workspace::assess`] measures against. `expected` are files
+    /// Remembers the files as they are: the start that [`Workspace::measure`] measures against. `expected` are files
     /// that objectives name; they are watched even where git ignores them.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`];
     /// [`WorkspaceError::Repository`]; [`WorkspaceError::Pipe`] where git would wait for one.
-    pub async fn assess(
+    pub async fn measure(
         &self,
         baseline: &Baseline,
         expected: &[String],
@@ -173,11 +173,11 @@ impl Workspace {
         self.listed(Some(baseline), move |listing| start.compare(listing, &expected, MAX_CHANGED)).await
     }
 
-    /// Every file that differs from the baseline, where [`Workspace::assess`] names only the first [`MAX_CHANGED`]:
+    /// Every file that differs from the baseline, where [`Workspace::measure`] names only the first [`MAX_CHANGED`]:
     /// for a file that is kept, never for the journal. No more than the baseline and one pass can list.
     ///
     /// # Errors
-    /// As for [`Workspace::assess`].
+    /// As for [`Workspace::measure`].
     pub async fn all_changed(&self, baseline: &Baseline) -> Result<Vec<ChangedFile>, WorkspaceError> {
         let start = baseline.clone();
         self.listed(Some(baseline), move |listing| start.compare(listing, &[], usize::MAX).changed).await
@@ -186,7 +186,7 @@ impl Workspace {
     /// Those of the paths that are not in the workspace. Links are followed, but not out of it.
     ///
     /// # Errors
-    /// As for [`Workspace::assess`].
+    /// As for [`Workspace::measure`].
     pub async fn missing(&self, paths: Vec<String>) -> Result<Vec<String>, WorkspaceError> {
         self.held()?;
         let root = self.root.clone();
@@ -200,7 +200,7 @@ impl Workspace {
     /// Those of these files that are not as they are described, as they are now, and those of which that cannot be told.
     ///
     /// # Errors
-    /// As for [`Workspace::assess`].
+    /// As for [`Workspace::measure`].
     pub async fn differing(&self, left: Vec<ChangedFile>) -> Result<Vec<CurrentFile>, WorkspaceError> {
         self.listed(None, move |listing| baseline::differing(listing, left)).await
     }
@@ -208,7 +208,7 @@ impl Workspace {
     /// The names of those of these files that are as a commit has them at their paths. None without git.
     ///
     /// # Errors
-    /// As for [`Workspace::assess`].
+    /// As for [`Workspace::measure`].
     pub async fn as_committed(
         &self,
         commit: &str,
@@ -222,7 +222,7 @@ impl Workspace {
     /// commits tell that changed each. The history of the commits in `without` is not read. None without git.
     ///
     /// # Errors
-    /// As for [`Workspace::assess`].
+    /// As for [`Workspace::measure`].
     pub async fn as_in_history(
         &self,
         commit: &str,
@@ -238,7 +238,7 @@ impl Workspace {
     /// it was measured, at `since`, with nothing but commits and rebases there. None without git; `start` may be empty.
     ///
     /// # Errors
-    /// As for [`Workspace::assess`].
+    /// As for [`Workspace::measure`].
     pub async fn replaced_by_commits(
         &self,
         start: &str,
@@ -252,7 +252,7 @@ impl Workspace {
     /// The newest commit on HEAD that was made by then. None without git.
     ///
     /// # Errors
-    /// As for [`Workspace::assess`].
+    /// As for [`Workspace::measure`].
     pub async fn head_by(&self, at: UnixMs) -> Result<Option<String>, WorkspaceError> {
         self.held()?;
         Ok(git::head_by(self, at.0 / 1000).await?)
@@ -262,7 +262,7 @@ impl Workspace {
     /// as by an amended commit or a rebase. False without git.
     ///
     /// # Errors
-    /// As for [`Workspace::assess`].
+    /// As for [`Workspace::measure`].
     pub async fn has_left(&self, start: &Baseline) -> Result<bool, WorkspaceError> {
         self.held()?;
         Ok(git::has_left(self, start).await?)

@@ -15,8 +15,8 @@
 //! | `worktrees/create.rs` | checkpoints and work trees: made, set aside, removed |
 //! | `worktrees/protected_paths.rs` | what agents neither make nor change, in their commits as well |
 //! | `worktrees/merge.rs` | what a tree holds into another one, and conflicts there |
-//! | `worktrees/pending_change.rs` | a change of a place, written down before it is made, and finished after a crash |
-//! | `worktrees/whole_files.rs` | files of a place, each replaced as a whole |
+//! | `worktrees/pending_change.rs` | a change of a work tree, written down before it is made, and finished after a crash |
+//! | `worktrees/whole_files.rs` | files of a work tree, each replaced as a whole |
 //! | `worktrees/land.rs` | what came together, back to where it began |
 //! | `worktrees/branch_commit.rs` | what a phase changed in the workspace, committed on its branch |
 //! | `worktrees/undo.rs` | what a run landed, taken back |
@@ -29,9 +29,9 @@
 //! | `refs/baton/<run>/base/<phase>` | the checkpoint of a phase that is forked |
 //! | `refs/baton/<run>/home/<phase>/<branch>` | the branch that was checked out then |
 //! | `refs/baton/<run>/fork/<tree>` | where a tree began |
-//! | `refs/baton/<run>/seen/<phase>`, `told/<phase>-<round>` | a later state of the place, and that its merge was told |
+//! | `refs/baton/<run>/seen/<phase>`, `told/<phase>-<round>` | a later state of the work tree, and that its merge was told |
 //! | `refs/baton/<run>/snapshots/<commit>` | commits that hold uncommitted work, and never reach a branch of the user's |
-//! | `refs/baton/<run>/landed/<n>/…`, `undo/<n>/…` | changes of a place: `intent`, `done`, `undone` |
+//! | `refs/baton/<run>/landed/<n>/…`, `undo/<n>/…` | changes of a work tree: `intent`, `done`, `undone` |
 //! | `refs/baton/<run>/began/run`, `begun/<phase>`, `committed/<phase>-<n>`, `made/by-checks` | where commits in the workspace start from, they, and what stays out of them |
 //! | `refs/baton/<run>/kept/<n>` | what would otherwise have been lost |
 
@@ -147,7 +147,7 @@ struct RunWorktreesInner {
     /// The `.git` of the workspace, from when its links are noted.
     held: Arc<OnceLock<DotGit>>,
     /// Parallel changes of one repository fail on its locks.
-    turn: Mutex<()>,
+    repository_lock: Mutex<()>,
     repo: OnceCell<WorkspaceRepository>,
     /// Set once the repository was found to have the commit with which the run began.
     is_same_history: OnceCell<()>,
@@ -196,7 +196,7 @@ impl RunWorktrees {
             start: OnceLock::new(),
             hidden_from_git: OnceLock::new(),
             held,
-            turn: Mutex::new(()),
+            repository_lock: Mutex::new(()),
             repo: OnceCell::new(),
             is_same_history: OnceCell::new(),
             kept: OnceLock::new(),
@@ -213,8 +213,8 @@ impl RunWorktrees {
         if tree.is_workspace() {
             return Ok(self.0.workspace.clone());
         }
-        let place = self.place(tree).await?;
-        self.workspace_at(tree, &place.root(), place.repository()).map_err(WorktreeError::Workspace)
+        let worktree = self.worktree(tree).await?;
+        self.workspace_at(tree, &worktree.root(), worktree.repository()).map_err(WorktreeError::Workspace)
     }
 
     /// The same without asking git, for whoever may block but not wait: nothing where the tree is gone, or where nobody has
@@ -381,7 +381,7 @@ impl RunWorktrees {
     }
 
     /// A tree that is there, as git sees it. One whose link to the repository an agent changed or removed is mended.
-    async fn place(&self, tree: &WorktreeName) -> Result<Worktree, WorktreeError> {
+    async fn worktree(&self, tree: &WorktreeName) -> Result<Worktree, WorktreeError> {
         let held = self.0.held.get().map_or(Ok(()), DotGit::held);
         held.map_err(|replaced| WorktreeError::Link { source: io::Error::other(replaced) })?;
         let repo = self.repo().await?;
@@ -395,26 +395,26 @@ impl RunWorktrees {
         }
         let repository = made.ok_or_else(gone)?;
         self.hold_link(tree, &repository.top)?;
-        let place = Worktree::new(self, repo, tree, self.view(tree, &repository).await?);
-        if !place.is_sound().await? {
+        let worktree = Worktree::new(self, repo, tree, self.view(tree, &repository).await?);
+        if !worktree.is_sound().await? {
             return Err(gone());
         }
-        place.expect_own_branch().await?;
-        Ok(place)
+        worktree.expect_own_branch().await?;
+        Ok(worktree)
     }
 
     async fn workspace_place(&self, repo: &WorkspaceRepository) -> Result<Worktree, WorktreeError> {
         let tree = WorktreeName::workspace();
         let view = self.view(&tree, &repo.repository).await?;
-        let place = Worktree::new(self, repo, &tree, view);
-        self.expect_same_history(&place).await?;
-        Ok(place)
+        let worktree = Worktree::new(self, repo, &tree, view);
+        self.expect_same_history(&worktree).await?;
+        Ok(worktree)
     }
 
-    /// The same as [`RunWorktrees::place`]; nothing where it is gone.
-    async fn place_if_any(&self, tree: &WorktreeName) -> Result<Option<Worktree>, WorktreeError> {
-        match self.place(tree).await {
-            Ok(place) => Ok(Some(place)),
+    /// The same as [`RunWorktrees::worktree`]; nothing where it is gone.
+    async fn worktree_if_any(&self, tree: &WorktreeName) -> Result<Option<Worktree>, WorktreeError> {
+        match self.worktree(tree).await {
+            Ok(worktree) => Ok(Some(worktree)),
             Err(WorktreeError::Gone { .. }) => Ok(None),
             Err(error) => Err(error),
         }

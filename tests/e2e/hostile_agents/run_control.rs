@@ -16,7 +16,7 @@ use crate::support::{TestWorkspace, until};
 /// Who asked for what, by the journal.
 fn asked(stage: &TestWorkspace) -> Vec<(String, ChangeRequester)> {
     let asked = |input| match input {
-        Input::Asked { what, by } => Some((what, by)),
+        Input::ChangeRequested { what, by } => Some((what, by)),
         _ => None,
     };
     stage.inputs().into_iter().filter_map(asked).collect()

@@ -52,7 +52,7 @@ pub(crate) struct AnswerArgs {
     #[command(flatten)]
     handed_over: RoleGrantArgs,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -64,10 +64,10 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<CliExit> {
         return Err(UsageError(why.into()).into());
     }
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_writing(&args.place, run.as_ref())?;
-    let (view, is_at_work) = named_or_current(&place, run.as_ref())?;
+    let location = RunLocation::for_writing(&args.location, run.as_ref())?;
+    let (view, is_at_work) = named_or_current(&location, run.as_ref())?;
     if run.is_none() && view.questions.is_empty() {
-        let others = others_waiting(&place, &view.run);
+        let others = others_waiting(&location, &view.run);
         if !others.is_empty() {
             let others: Vec<&str> = others.iter().map(RunId::as_str).collect();
             let why = format!(
@@ -82,7 +82,7 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<CliExit> {
         return Err(UsageError(format!(
             "Baton is running, and its agents keep their permissions: `baton stop{0}` first, then `baton answer … \
              --resume{0}` grants more; nothing was answered",
-            place.flags
+            location.flags
         ))
         .into());
     }
@@ -95,28 +95,28 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<CliExit> {
         choice: args.choice.into(),
         message: args.message,
     };
-    let (now, live) = match ask_host(&place, answer)? {
+    let (now, live) = match ask_host(&location, answer)? {
         ControlReply::View { view, live } => (*view, live),
         _ => anyhow::bail!("unexpected reply from the host"),
     };
     if !live && let RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished) = now.status {
         // The answer was the last word: nothing is left to go on with.
-        let became = conclude(&place, &now, args.view)?;
+        let became = conclude(&location, &now, args.view)?;
         return Ok(if args.resume { became } else { CliExit::Done });
     }
     let is_new = |asked: &QuestionSummary| view.questions.iter().all(|before| before.id != asked.id);
     if !live && !args.resume && now.questions.iter().any(is_new) {
         // Instead of the end of the run: what was done is gone.
         stdio::progress(&format!("answered run {}; it asks something else, see below", view.run));
-        conclude(&place, &now, args.view)?;
+        conclude(&location, &now, args.view)?;
         return Ok(CliExit::Done);
     }
     if args.resume && !live {
-        let mut place = place;
-        args.handed_over.give(&mut place.config);
-        return follow(&place, RunStart::Resume { run: Some(view.run) }, args.view, None);
+        let mut location = location;
+        args.handed_over.give(&mut location.config);
+        return follow(&location, RunStart::Resume { run: Some(view.run) }, args.view, None);
     }
-    let next = (!live).then(|| format!("baton resume {}{}", view.run, place.flags));
+    let next = (!live).then(|| format!("baton resume {}{}", view.run, location.flags));
     let document = json!({
         "schema": json_record::SCHEMA,
         "record": "answer",

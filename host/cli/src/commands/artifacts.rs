@@ -39,7 +39,7 @@ pub(crate) struct ArtifactsListArgs {
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -67,7 +67,7 @@ pub(crate) struct ArtifactsShowArgs {
     #[arg(long, value_name = "BYTES")]
     limit: Option<u64>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -81,8 +81,8 @@ pub(crate) fn artifacts(command: ArtifactsCommand) -> anyhow::Result<CliExit> {
 
 fn ls(args: ArtifactsListArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
-    let entries = entries(&place.config, run.as_ref())?;
+    let location = RunLocation::for_reading(&args.location, run.as_ref())?;
+    let entries = entries(&location.config, run.as_ref())?;
     match args.format.format {
         OutputFormat::Text if entries.is_empty() => {
             stdio::progress(
@@ -107,16 +107,16 @@ fn ls(args: ArtifactsListArgs) -> anyhow::Result<CliExit> {
 
 fn show(args: ArtifactsShowArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
+    let location = RunLocation::for_reading(&args.location, run.as_ref())?;
     let (name, version) = name_and_version(&args.name)?;
     let part = (args.offset.is_some() || args.limit.is_some())
         .then(|| (args.offset.unwrap_or_default(), args.limit));
-    let bytes = artifact(&place.config, run.as_ref(), name, version, part)?;
+    let bytes = artifact(&location.config, run.as_ref(), name, version, part)?;
     if args.format.format == OutputFormat::Text {
         stdio::bytes(&bytes)?;
         return Ok(CliExit::Done);
     }
-    let entries = entries(&place.config, run.as_ref())?;
+    let entries = entries(&location.config, run.as_ref())?;
     let named = entries.iter().filter(|entry| entry.artifact.name == name);
     let entry = named
         .filter(|entry| version.is_none_or(|version| entry.artifact.version == version))

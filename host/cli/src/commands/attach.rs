@@ -26,13 +26,13 @@ pub(crate) struct AttachArgs {
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     view: ViewArgs,
 }
 
 pub(crate) fn attach(args: AttachArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
-    watch_run(&place, run, args.view)
+    let location = RunLocation::for_reading(&args.location, run.as_ref())?;
+    watch_run(&location, run, args.view)
 }

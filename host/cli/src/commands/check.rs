@@ -39,24 +39,26 @@ pub(crate) struct WorkflowCheckArgs {
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
 
 pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
-    let (workflow, bundle) = read(&args.file, &args.place)?;
-    let place = RunLocation::for_workflow(&args.place, &workflow, true)?;
+    let (workflow, bundle) = read(&args.file, &args.location)?;
+    let location = RunLocation::for_workflow(&args.location, &workflow, true)?;
     // A scratch folder is new for each run, and the current folder stands in for it here.
-    if args.place.workspace.is_some() || !workflow.workspace.as_ref().is_some_and(WorkspaceChoice::is_fresh) {
-        expect_free_folder(&place.config, &workflow)?;
+    if args.location.workspace.is_some()
+        || !workflow.workspace.as_ref().is_some_and(WorkspaceChoice::is_fresh)
+    {
+        expect_free_folder(&location.config, &workflow)?;
     }
-    let planned = dry_run(&place.config, workflow.clone(), &bundle);
+    let planned = dry_run(&location.config, workflow.clone(), &bundle);
     let plan = planned.map_err(|error| placed(&workflow.policies)(error.into()))?;
     let objectives: usize = workflow.phases.iter().map(|phase| phase.objectives.len()).sum();
     let mut names: Vec<String> = Vec::new();
-    let is_shadow = |pin: &&PolicyBinding| matches!(pin.scope, PolicyScope::Shadow { .. });
-    let deciding = in_place(&plan.pins).into_iter().filter(|pin| !is_shadow(pin));
+    let is_shadow = |binding: &&PolicyBinding| matches!(binding.scope, PolicyScope::Shadow { .. });
+    let deciding = in_place(&plan.bindings).into_iter().filter(|binding| !is_shadow(binding));
     for link in deciding.flat_map(PolicyBinding::links) {
         let name = format!("{}@{}", link.policy, link.component.short());
         if !names.contains(&name) {
@@ -64,12 +66,12 @@ pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
         }
     }
     let phases = workflow.phases.len();
-    let mut remarks: Vec<String> = experiment_assignment::foresee(&place, &workflow, &bundle)
+    let mut remarks: Vec<String> = experiment_assignment::foresee(&location, &workflow, &bundle)
         .into_iter()
         .chain(remarks(&workflow))
         .collect();
     remarks.extend(Task::of_file(&args.file).remark());
-    remarks.extend(missing_grants(&plan.pins));
+    remarks.extend(missing_grants(&plan.bindings));
     // Unlike an agent, a sandbox is not found at the next start: what is asked for and not there is never left out.
     let confined: Vec<String> = workflow
         .roles
@@ -81,14 +83,14 @@ pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
         let sandbox_support = sandbox_for(&workflow, std::env::var_os("PATH").as_deref())?;
         remarks.push(format!("confined: {}", confined.join(", ")));
         remarks.extend(lines(&sandbox_support));
-        let is_fresh = RunLocation::is_fresh(&args.place, &workflow);
-        let shared = (!is_fresh).then(|| shared_files(&workflow, &place.config.workspace)).flatten();
+        let is_fresh = RunLocation::is_fresh(&args.location, &workflow);
+        let shared = (!is_fresh).then(|| shared_files(&workflow, &location.config.workspace)).flatten();
         remarks.extend(shared.map(|found| found.to_string()));
     }
     // As for a run: where no file names an agent, the first that is installed.
     let workflow = with_default_agent(workflow);
     let unready = match require_agent(&workflow) {
-        Ok(()) => unready_agents(&workflow, &place.config.environment)?,
+        Ok(()) => unready_agents(&workflow, &location.config.environment)?,
         Err(none) => vec![none.to_string()],
     };
     let document = json!({
@@ -119,12 +121,12 @@ pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
 }
 
 /// What the policies ask for beyond the usual, and are not granted, once for each.
-fn missing_grants(pins: &[PolicyBinding]) -> BTreeSet<String> {
+fn missing_grants(bindings: &[PolicyBinding]) -> BTreeSet<String> {
     let refused = |link: BindingLink| {
         let lacks = link.grants.lacks(&link.wants);
         (link.policy, lacks)
     };
-    let refused = pins.iter().flat_map(PolicyBinding::links).map(refused);
+    let refused = bindings.iter().flat_map(PolicyBinding::links).map(refused);
     let refused = refused.filter(|(_, refused)| !refused.is_empty());
     let remark = |(policy, refused): (String, RequestedGrants)| {
         format!(

@@ -226,8 +226,8 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
 }
 
 fn router(args: &ClassifyArgs) -> anyhow::Result<Router> {
-    let place = LocationArgs { state_dir: args.state_dir.clone(), workspace: None };
-    policies::router(&args.policy, Capability::Exhaustion, &place)
+    let location = LocationArgs { state_dir: args.state_dir.clone(), workspace: None };
+    policies::router(&args.policy, Capability::Exhaustion, &location)
 }
 
 fn document(classified: &Classification) -> Value {

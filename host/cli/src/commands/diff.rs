@@ -43,18 +43,18 @@ pub(crate) struct DiffArgs {
     #[arg(long)]
     stat: bool,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
 
 pub(crate) fn diff(args: DiffArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
+    let location = RunLocation::for_reading(&args.location, run.as_ref())?;
     let mut of = args.of;
-    let run = meant(&place, run, &mut of);
+    let run = meant(&location, run, &mut of);
     let phase = of.map(PhaseId::new);
-    let found = compare(&place.config, run.as_ref(), phase.as_ref(), &args.files, !args.stat);
+    let found = compare(&location.config, run.as_ref(), phase.as_ref(), &args.files, !args.stat);
     let found = block_on(found)??;
     match args.format.format {
         OutputFormat::Text => stdio::data(&text(&terminal_style::stdout(), &found, args.stat))?,

@@ -56,9 +56,9 @@ pub(crate) fn run(args: DoArgs) -> anyhow::Result<CliExit> {
     }
     let checks = match args.check {
         _ if args.no_check => CheckCommands::Disabled,
-        check if check.is_empty() => {
-            CheckCommands::Found(detection::check(&RunLocation::here(args.options.place())?.config.workspace))
-        }
+        check if check.is_empty() => CheckCommands::Found(detection::check(
+            &RunLocation::here(args.options.location())?.config.workspace,
+        )),
         check => CheckCommands::Named(check),
     };
     begin(&Task::Sentence { text, checks }, args.options)

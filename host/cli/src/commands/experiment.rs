@@ -54,7 +54,7 @@ fn experiments(state_dir: Option<&std::path::Path>) -> anyhow::Result<Experiment
     Ok(ExperimentStore::below(&location::state_root(&at(state_dir))?))
 }
 
-/// The place of a command that has no workspace.
+/// The location of a command that has no workspace.
 fn at(state_dir: Option<&std::path::Path>) -> LocationArgs {
     LocationArgs { workspace: None, state_dir: state_dir.map(std::path::Path::to_owned) }
 }

@@ -42,21 +42,21 @@ pub(crate) struct GcArgs {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
 
 pub(crate) fn gc(args: GcArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_writing(&args.place, run.as_ref())?;
+    let location = RunLocation::for_writing(&args.location, run.as_ref())?;
     let leave = RetentionRule {
         younger_than: args.older_than.as_deref().map(age).transpose()?,
         newest: args.keep,
         all_but: run,
         force: args.force,
     };
-    let collected = baton_runtime::gc(&place.config, &leave, args.dry_run)?;
+    let collected = baton_runtime::gc(&location.config, &leave, args.dry_run)?;
     let rows = || collected.removed.iter().map(|run| record(run, args.dry_run));
     match args.format.format {
         OutputFormat::Text => {

@@ -67,7 +67,7 @@ pub(crate) struct HandoffShowArgs {
     #[arg(long)]
     diff: bool,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -91,7 +91,7 @@ pub(crate) struct HandoffCheckArgs {
     #[arg(long, value_name = "POLICY", default_value = "builtin:resilience", value_hint = ValueHint::FilePath)]
     policy: String,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -105,16 +105,16 @@ pub(crate) fn handoff(command: HandoffCommand) -> anyhow::Result<CliExit> {
 
 fn show(args: HandoffShowArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
+    let location = RunLocation::for_reading(&args.location, run.as_ref())?;
     let phase = match args.phase {
         Some(phase) => PhaseId::new(phase),
-        None => with_newest_handoff(&view_of(&place.config, run.as_ref())?)?,
+        None => with_newest_handoff(&view_of(&location.config, run.as_ref())?)?,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let Some(entries) = runtime.block_on(handoffs(&place.config, run.as_ref(), &phase))? else {
+    let Some(entries) = runtime.block_on(handoffs(&location.config, run.as_ref(), &phase))? else {
         return Err(UsageError(format!("the run has no phase {phase}; `baton status` lists them")).into());
     };
-    let router = policies::router(&args.policy, Capability::Handoff, &args.place)?;
+    let router = policies::router(&args.policy, Capability::Handoff, &args.location)?;
     let shown: Vec<(HandoffEntry, ReviewDecision)> = entries
         .into_iter()
         .map(|entry| {
@@ -126,7 +126,7 @@ fn show(args: HandoffShowArgs) -> anyhow::Result<CliExit> {
     let records = || shown.iter().enumerate().map(|(n, (entry, now))| record_of(shown.len() - n, entry, now));
     match args.format.format {
         OutputFormat::Text => {
-            let built_in = policies::router(BUILTIN, Capability::Handoff, &args.place)?;
+            let built_in = policies::router(BUILTIN, Capability::Handoff, &args.location)?;
             let usual = |author: &Author| usual(&built_in, author);
             let usual: Option<BuiltInTextFn<'_>> = args.diff.then_some(&usual);
             stdio::data(&text_of(&terminal_style::stdout(), &phase, &shown, usual))?;
@@ -157,24 +157,24 @@ fn with_newest_handoff(view: &RunView) -> Result<PhaseId, UsageError> {
 /// What the built-in policy writes where another one was asked.
 fn usual(built_in: &Router, author: &Author) -> Option<String> {
     match built_in.decide(&author.question).0.ok()? {
-        Decision::Brief(brief) => Some(brief.prompt),
-        Decision::Compose(composed) => Some(composed.document),
+        Decision::Prompting(brief) => Some(brief.prompt),
+        Decision::Handoff(composed) => Some(composed.document),
         _ => None,
     }
 }
 
 fn check(args: HandoffCheckArgs) -> anyhow::Result<CliExit> {
     let document = read(&args.file)?;
-    let place = RunLocation::here(&args.place)?;
-    let facts = HandoffFactsFile::beside(&place.config.workspace, &args.file, &document);
+    let location = RunLocation::here(&args.location)?;
+    let facts = HandoffFactsFile::beside(&location.config.workspace, &args.file, &document);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let made = facts.as_ref().map(|facts| (facts.head.as_str(), facts.branch.as_str()));
-    let mut found = runtime.block_on(inspect_document(&place.config.workspace, &document, made))?;
+    let mut found = runtime.block_on(inspect_document(&location.config.workspace, &document, made))?;
     let open = facts.as_ref().map(|facts| facts.open.clone()).unwrap_or_default();
     if let Some(facts) = &facts {
         found.missing_files.retain(|path| !facts.excuses(path));
     }
-    let router = policies::router(&args.policy, Capability::Handoff, &args.place)?;
+    let router = policies::router(&args.policy, Capability::Handoff, &args.location)?;
     let (review, label) = review(&router, &document, known(&found, open)).context("judging the document")?;
     match args.format.format {
         OutputFormat::Text => {

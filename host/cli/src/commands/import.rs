@@ -77,7 +77,7 @@ pub(crate) struct ImportArgs {
     #[arg(long, conflicts_with_all = ["files", "read_as", "join", "goal", "stderr", "exit", "killed", "at"])]
     schema: bool,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -113,8 +113,8 @@ pub(crate) fn import(args: ImportArgs) -> anyhow::Result<CliExit> {
     }
     let opened = args.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let stderr = args.stderr.as_deref().map(read).transpose()?;
-    let place = RunLocation::here(&args.place)?;
-    let importer = Importer::new(&policies::engine(&args.place)?).map_err(to_error)?;
+    let location = RunLocation::here(&args.location)?;
+    let importer = Importer::new(&policies::engine(&args.location)?).map_err(to_error)?;
     let groups = match args.join {
         true => vec![opened.as_slice()],
         false => opened.chunks(1).collect(),
@@ -124,11 +124,11 @@ pub(crate) fn import(args: ImportArgs) -> anyhow::Result<CliExit> {
         .into_iter()
         .map(|group| import_group(&args, &importer, group, stderr.as_ref()))
         .collect::<anyhow::Result<Vec<Import>>>()?;
-    let state = state_of(&place)?;
+    let state = state_of(&location)?;
     let mut told = Vec::new();
     for import in imports {
         let (run, report) = (import.run().clone(), import.report().clone());
-        let kept = import.keep(&state).map_err(|error| locked(error, &place))?;
+        let kept = import.keep(&state).map_err(|error| locked(error, &location))?;
         told.push((run, report, kept == ImportOutcome::AlreadyImported));
     }
     let told: Vec<ImportSummary<'_>> = told
@@ -137,7 +137,7 @@ pub(crate) fn import(args: ImportArgs) -> anyhow::Result<CliExit> {
             run,
             report,
             already_imported: *already_imported,
-            flags: &place.flags,
+            flags: &location.flags,
         })
         .collect();
     match args.format.format {
@@ -209,17 +209,17 @@ fn to_error(error: ImportError) -> anyhow::Error {
     }
 }
 
-fn locked(error: ImportError, place: &RunLocation) -> anyhow::Error {
+fn locked(error: ImportError, location: &RunLocation) -> anyhow::Error {
     match error {
         ImportError::Store(StoreError::Locked { pid, .. }) => {
-            RuntimeError::Busy { pid, workspace: place.config.workspace.clone() }.into()
+            RuntimeError::Busy { pid, workspace: location.config.workspace.clone() }.into()
         }
         error => to_error(error),
     }
 }
 
-fn state_of(place: &RunLocation) -> anyhow::Result<StateDir> {
-    let (root, workspace) = (&place.config.state_root, &place.config.workspace);
+fn state_of(location: &RunLocation) -> anyhow::Result<StateDir> {
+    let (root, workspace) = (&location.config.state_root, &location.config.workspace);
     StateDir::open(root, workspace).map_err(|source| {
         RuntimeError::State { what: "cannot keep a run", dir: root.clone(), source: source.into() }.into()
     })

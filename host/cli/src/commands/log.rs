@@ -45,7 +45,7 @@ pub(crate) struct LogArgs {
     #[arg(long)]
     prompts: bool,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -69,14 +69,14 @@ impl LogFilter {
 
 pub(crate) fn log(args: LogArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
+    let location = RunLocation::for_reading(&args.location, run.as_ref())?;
     let mut of = args.of;
-    let run = meant(&place, run, &mut of);
-    let mut transcript = Transcript::open(&place.config, run.as_ref())?;
+    let run = meant(&location, run, &mut of);
+    let mut transcript = Transcript::open(&location.config, run.as_ref())?;
     let run = transcript.run().clone();
-    let part = of.map_or(Ok(LogFilter::All), |word| part(&place, &run, &word))?;
-    let workspace = place.config.workspace.to_string_lossy().into_owned();
-    let sessions = run_folder(&place.config, &run);
+    let part = of.map_or(Ok(LogFilter::All), |word| part(&location, &run, &word))?;
+    let workspace = location.config.workspace.to_string_lossy().into_owned();
+    let sessions = run_folder(&location.config, &run);
     let mut log = LogRenderer {
         look: terminal_style::stdout(),
         prompts: args.prompts,
@@ -87,7 +87,7 @@ pub(crate) fn log(args: LogArgs) -> anyhow::Result<CliExit> {
     let mut document: Vec<Value> = Vec::new();
     loop {
         // Asked before the look: what a host wrote until it left is then read.
-        let goes_on = args.follow && goes_on(&place, &run)?;
+        let goes_on = args.follow && goes_on(&location, &run)?;
         let (lines, more) = transcript.look(!goes_on)?;
         for line in lines.iter().filter(|line| part.has(line)) {
             match args.format.format {
@@ -122,13 +122,14 @@ fn of_line(run: &RunId, line: &TranscriptLine) -> Value {
 }
 
 /// Whether anything may still come.
-fn goes_on(place: &RunLocation, run: &RunId) -> anyhow::Result<bool> {
-    Ok(view_of(&place.config, Some(run))?.status == RunStatus::Running && is_live(place, run) == Some(true))
+fn goes_on(location: &RunLocation, run: &RunId) -> anyhow::Result<bool> {
+    Ok(view_of(&location.config, Some(run))?.status == RunStatus::Running
+        && is_live(location, run) == Some(true))
 }
 
 /// What a word means in a run: a session, or a phase with its parts.
-fn part(place: &RunLocation, run: &RunId, word: &str) -> anyhow::Result<LogFilter> {
-    let view = view_of(&place.config, Some(run))?;
+fn part(location: &RunLocation, run: &RunId, word: &str) -> anyhow::Result<LogFilter> {
+    let view = view_of(&location.config, Some(run))?;
     let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
     if let Some(session) = sessions().find(|session| session.id.as_str() == word) {
         return Ok(LogFilter::Session(session.id.clone()));

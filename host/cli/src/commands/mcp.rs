@@ -30,7 +30,7 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "workspace")]
     session: Option<PathBuf>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
 }
 
 /// What else there is beside the tools.
@@ -57,7 +57,7 @@ pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "workspace")]
     session: Option<PathBuf>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     /// The MCP server and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -69,7 +69,7 @@ pub(crate) fn mcp(args: McpArgs) -> anyhow::Result<CliExit> {
     }
     let client = match args.session {
         Some(file) => McpClient::Session(file),
-        None => McpClient::Person(RunLocation::here(&args.place)?.config),
+        None => McpClient::Person(RunLocation::here(&args.location)?.config),
     };
     serve(baton_runtime::mcp(client))
 }
@@ -77,7 +77,7 @@ pub(crate) fn mcp(args: McpArgs) -> anyhow::Result<CliExit> {
 fn proxy(args: ProxyArgs) -> anyhow::Result<CliExit> {
     let client = match args.session {
         Some(file) => ProxyClient::Session(file),
-        None => ProxyClient::Person(RunLocation::here(&args.place)?.config),
+        None => ProxyClient::Person(RunLocation::here(&args.location)?.config),
     };
     let Some((command, rest)) = args.command.split_first() else { return Ok(CliExit::Done) };
     serve(baton_runtime::mcp_proxy(client, command, rest))

@@ -124,7 +124,7 @@ pub(crate) struct LockArgs {
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -153,8 +153,8 @@ pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<CliExit> {
 fn lock(args: LockArgs) -> anyhow::Result<CliExit> {
     // One of these locks may be of every folder: the one beside the user's own configuration.
     expect_person("pinning policies")?;
-    let (workflow, _) = Task::of_file(&args.file).parse_with_layers(&args.place)?;
-    let pinned = policies::lock(&workflow, &folder_of(&args.file)?, &args.place)?;
+    let (workflow, _) = Task::of_file(&args.file).parse_with_layers(&args.location)?;
+    let pinned = policies::lock(&workflow, &folder_of(&args.file)?, &args.location)?;
     let locks: Vec<Value> = pinned
         .iter()
         .map(|(lock, pinned)| json!({ "file": lock.to_string_lossy(), "components": pinned }))

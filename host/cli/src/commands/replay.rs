@@ -66,7 +66,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long = "show", value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(..=1000))]
     shown: u16,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     /// How to write the data on standard output
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: ReplayFormat,
@@ -91,7 +91,7 @@ pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<CliExit> {
         let why = "--verify is written as text, json or jsonl; a page is for --policy FILE".to_owned();
         return Err(UsageError(why).into());
     }
-    let engine = engine(&args.place)?;
+    let engine = engine(&args.location)?;
     match &args.policy {
         Some(reference) if !args.verify => evaluate_candidate(&args, &engine, reference),
         _ => verify(&args, &engine),
@@ -100,9 +100,9 @@ pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<CliExit> {
 
 fn evaluate_candidate(args: &ReplayArgs, engine: &Engine, reference: &str) -> anyhow::Result<CliExit> {
     let settings = args.settings.iter().cloned().collect();
-    let policy = policies::configured(engine, reference, &settings, &args.place)?;
+    let policy = policies::configured(engine, reference, &settings, &args.location)?;
     let decides = asked_about(&policy, &args.decides)?;
-    let runs = run_selection::find(&args.runs, args.all, &args.place)?;
+    let runs = run_selection::find(&args.runs, args.all, &args.location)?;
     let asked = ReplayOptions { decides, kept: usize::from(args.shown) };
     let instances = if args.keep_instances { InstanceMode::Kept } else { InstanceMode::Fresh };
     let replayed = replay(&runs, &asked, &policy, instances)?;
@@ -126,7 +126,7 @@ fn evaluate_candidate(args: &ReplayArgs, engine: &Engine, reference: &str) -> an
 }
 
 fn verify(args: &ReplayArgs, engine: &Engine) -> anyhow::Result<CliExit> {
-    let runs: Vec<RecordedRun> = run_selection::find(&args.runs, args.all, &args.place)?;
+    let runs: Vec<RecordedRun> = run_selection::find(&args.runs, args.all, &args.location)?;
     let found = VerifiedRuns { runs: verify_all(&runs, engine) };
     match args.format {
         ReplayFormat::Text | ReplayFormat::Html => stdio::data(&found.text(&terminal_style::stdout()))?,
@@ -140,12 +140,12 @@ fn verify(args: &ReplayArgs, engine: &Engine) -> anyhow::Result<CliExit> {
 
 /// An engine with a place for whatever the cores of this machine can do at a time. Its digest is that of a run: how many
 /// decisions are made at a time is no part of it.
-fn engine(place: &LocationArgs) -> anyhow::Result<Engine> {
+fn engine(location: &LocationArgs) -> anyhow::Result<Engine> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let decisions_in_flight =
         u32::try_from(cores).unwrap_or(u32::MAX).saturating_mul(INSTANCES_PER_CORE).clamp(4, 64);
     let config = EngineConfig {
-        cache_dir: location::policy_cache(place),
+        cache_dir: location::policy_cache(location),
         decisions_in_flight,
         ..EngineConfig::default()
     };

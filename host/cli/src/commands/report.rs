@@ -25,25 +25,25 @@ pub(crate) struct RunReportArgs {
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
 
 pub(crate) fn report(args: RunReportArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
-    let view = view_of(&place.config, run.as_ref())?;
-    let live = is_live(&place, &view.run);
-    let document = json_record::RunDocument { place: &place, view: &view, live };
+    let location = RunLocation::for_reading(&args.location, run.as_ref())?;
+    let view = view_of(&location.config, run.as_ref())?;
+    let live = is_live(&location, &view.run);
+    let document = json_record::RunDocument { location: &location, view: &view, live };
     match args.format.format {
         OutputFormat::Text => stdio::data(&text::report(
             &terminal_style::stdout(),
             &text::found(&view, live),
-            &place,
+            &location,
             &ReportContext {
                 is_stopping: text::is_stopping(&view, live),
-                ..collect_report_context(&place, &view)
+                ..collect_report_context(&location, &view)
             },
         ))?,
         OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,

@@ -34,7 +34,7 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     handed_over: RoleGrantArgs,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
@@ -44,14 +44,14 @@ pub(crate) struct ResumeArgs {
 pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<CliExit> {
     let announcement = args.host.settle()?;
     let run = args.run.map(RunId::new);
-    let mut place = RunLocation::for_resuming(&args.place, run.as_ref())?;
-    let waiting = view_of(&place.config, run.as_ref()).ok().filter(needs_answer);
+    let mut location = RunLocation::for_resuming(&args.location, run.as_ref())?;
+    let waiting = view_of(&location.config, run.as_ref()).ok().filter(needs_answer);
     if let Some(view) = waiting.filter(|_| announcement.is_none()) {
         stdio::progress(&unanswered_message(&view));
-        return conclude(&place, &view, args.view);
+        return conclude(&location, &view, args.view);
     }
-    args.handed_over.give(&mut place.config);
-    follow(&place, RunStart::Resume { run }, args.view, announcement)
+    args.handed_over.give(&mut location.config);
+    follow(&location, RunStart::Resume { run }, args.view, announcement)
 }
 
 /// Whether nothing of a run can go on before a question is answered.

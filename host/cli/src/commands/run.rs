@@ -108,7 +108,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     handed_over: RoleGrantArgs,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
@@ -120,14 +120,14 @@ impl RunOptions {
     fn workflow(&self, task: &Task) -> anyhow::Result<Workflow> {
         let sandbox = self.sandbox.map(SandboxLevel::from).unwrap_or_default();
         let (agent, script) = (self.agent.as_ref(), self.script.as_deref());
-        let mut workflow = task.for_run(agent, script, sandbox, &self.handed_over, &self.place)?;
+        let mut workflow = task.for_run(agent, script, sandbox, &self.handed_over, &self.location)?;
         self.commits.lay_over(&mut workflow).map_err(UsageError)?;
         Ok(workflow)
     }
 
     /// Where it works.
-    pub(crate) fn place(&self) -> &LocationArgs {
-        &self.place
+    pub(crate) fn location(&self) -> &LocationArgs {
+        &self.location
     }
 
     /// The flags that say what a run is like, as they were typed.
@@ -191,7 +191,7 @@ impl From<SandboxLevelArg> for SandboxLevel {
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<CliExit> {
     let task = Task::of_file(&args.file);
     if !args.options.host.is_launched() {
-        agent_changes::expect_no_new_link(&args.file, &args.options.place)?;
+        agent_changes::expect_no_new_link(&args.file, &args.options.location)?;
     }
     begin(&task, args.options)
 }
@@ -208,25 +208,25 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<CliExit> {
         (Err(error), Some(reopened)) if error.is::<PlanCompleted>() && looks && !restarts => {
             let mut workflow = args.workflow(&reopened)?;
             workflow.plan.iter_mut().for_each(|plan| plan.boxes.clear());
-            let Some((place, found)) = find(task, &args, &workflow)? else {
+            let Some((location, found)) = find(task, &args, &workflow)? else {
                 let undone = match args.accept_changes {
                     true => None,
-                    false => agent_changes::explain_ticked_boxes(&args.place, &workflow)?,
+                    false => agent_changes::explain_ticked_boxes(&args.location, &workflow)?,
                 };
                 return Err(undone.unwrap_or(error));
             };
             let beyond = beyond(task, &args, &found.workflow);
-            return continue_run(task, &args, &workflow, &place, &found, &beyond);
+            return continue_run(task, &args, &workflow, &location, &found, &beyond);
         }
         (read, _) => read?,
     };
     if looks
         && !restarts
-        && let Some((place, found)) = find(task, &args, &workflow)?
+        && let Some((location, found)) = find(task, &args, &workflow)?
     {
         let beyond = beyond(task, &args, &found.workflow);
         if found.busy || beyond.is_empty() || has_worked(&found.view) {
-            return continue_run(task, &args, &workflow, &place, &found, &beyond);
+            return continue_run(task, &args, &workflow, &location, &found, &beyond);
         }
         stdio::progress(&format!(
             "found: run {} began without `{beyond}`, and no agent has worked on it yet; a new run takes its place",
@@ -245,7 +245,7 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<CliExit> {
     }
     if !is_launched
         && args.sandbox.is_some()
-        && let Some(told) = task.lists_notice(&workflow, &args.place)?
+        && let Some(told) = task.lists_notice(&workflow, &args.location)?
     {
         stdio::progress(&told);
     }
@@ -258,31 +258,31 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<CliExit> {
             "{}{}{}",
             task.command(),
             shell_words(&args.words()),
-            RunLocation::here(&args.place)?.flags
+            RunLocation::here(&args.location)?.flags
         );
-        let own = agent_changes::expect_no_agent_changes(task, &args.place, &workflow, &base, &typed);
+        let own = agent_changes::expect_no_agent_changes(task, &args.location, &workflow, &base, &typed);
         match args.dry_run {
             true => own.err().into_iter().for_each(|refused| stdio::progress(&format!("refused: {refused}"))),
             false => own?,
         }
     }
-    let mut policies = bundle(&base, &workflow, &args.place, pinning)?;
+    let mut policies = bundle(&base, &workflow, &args.location, pinning)?;
     if looks && restarts {
-        supersede_earlier_run(&args.place, &workflow)?;
+        supersede_earlier_run(&args.location, &workflow)?;
     }
     let inherited = match &args.inherits {
         _ if args.dry_run || args.no_experiment => Vec::new(),
         Some(json) => {
             serde_json::from_str(json).map_err(|error| UsageError(format!("--inherits: {error}")))?
         }
-        None => experiment_assignment::inherited(&args.place, &workflow)?,
+        None => experiment_assignment::inherited(&args.location, &workflow)?,
     };
     if !args.dry_run {
         require_agent(&workflow)?;
     }
-    let place = RunLocation::for_workflow(&args.place, &workflow, args.dry_run)?;
+    let location = RunLocation::for_workflow(&args.location, &workflow, args.dry_run)?;
     let way = LaunchMode::of(args.background, args.inline || is_launched, workflow.mode);
-    let shared = shared_files(&workflow, &place.config.workspace);
+    let shared = shared_files(&workflow, &location.config.workspace);
     if let Some(found) = shared.as_ref().filter(|_| !is_launched) {
         stdio::progress(&format!("sandbox: {found}"));
     }
@@ -290,9 +290,9 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<CliExit> {
         let experiments = if args.no_experiment {
             Vec::new()
         } else {
-            experiment_assignment::foresee(&place, &workflow, &policies)
+            experiment_assignment::foresee(&location, &workflow, &policies)
         };
-        return show_plan(&place, workflow, &policies, way, args.view, &experiments);
+        return show_plan(&location, workflow, &policies, way, args.view, &experiments);
     }
     if !is_launched && let Some(unseen) = text_format::cost_ceiling_warning(&workflow) {
         stdio::progress(&unseen);
@@ -301,11 +301,11 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<CliExit> {
         let mut workflow = Workflow { shared_files: shared, ..workflow };
         let assignments = match args.no_experiment {
             true => Vec::new(),
-            false => experiment_assignment::assign_arms(&place, &mut workflow, &mut policies, &inherited)?,
+            false => experiment_assignment::assign_arms(&location, &mut workflow, &mut policies, &inherited)?,
         };
         let placed = placed(&workflow.policies);
         let start = RunStart::New { workflow: Box::new(workflow), policies, assignments };
-        return follow(&place, start, args.view, announcement).map_err(placed);
+        return follow(&location, start, args.view, announcement).map_err(placed);
     }
     let format = args.view.format.format;
     let mut arguments: Vec<OsString> = task.arguments()?;
@@ -315,22 +315,22 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<CliExit> {
     }
     let script = args.script.as_ref().map(std::path::absolute).transpose()?;
     arguments.extend(RunOptions { script, ..args }.words().into_iter().map(OsString::from));
-    launch(&place, &arguments, way, format)
+    launch(&location, &arguments, way, format)
 }
 
 fn show_plan(
-    place: &RunLocation,
+    location: &RunLocation,
     workflow: Workflow,
     policies: &PolicyBundle,
     way: LaunchMode,
     view: ViewArgs,
     experiments: &[String],
 ) -> anyhow::Result<CliExit> {
-    let planned = dry_run(&place.config, workflow.clone(), policies);
+    let planned = dry_run(&location.config, workflow.clone(), policies);
     let plan = planned.map_err(|error| placed(&workflow.policies)(error.into()))?;
     match view.format.format {
         OutputFormat::Text => {
-            stdio::data(&dry_run::text(&plan, &workflow, place, way, &terminal_style::stdout()))?;
+            stdio::data(&dry_run::text(&plan, &workflow, location, way, &terminal_style::stdout()))?;
             experiments.iter().try_for_each(|line| stdio::data(&format!("\n{line}\n")))?;
         }
         OutputFormat::Json => stdio::data(&json_record::pretty(&with_experiments(
@@ -362,11 +362,11 @@ fn find(
     args: &RunOptions,
     workflow: &Workflow,
 ) -> anyhow::Result<Option<(RunLocation, UnfinishedRun)>> {
-    let apart = RunLocation::is_fresh(&args.place, workflow);
-    for place in RunLocation::previous_locations(&args.place, workflow)? {
-        let found = block_on(unfinished(&place.config, workflow))?.map_err(|error| {
+    let apart = RunLocation::is_fresh(&args.location, workflow);
+    for location in RunLocation::previous_locations(&args.location, workflow)? {
+        let found = block_on(unfinished(&location.config, workflow))?.map_err(|error| {
             let broken = matches!(error, RuntimeError::BrokenJournal { .. });
-            let restart = restart(task, args, &place);
+            let restart = restart(task, args, &location);
             let error = anyhow::Error::from(error);
             match broken {
                 true => error.context(format!(
@@ -376,7 +376,7 @@ fn find(
             }
         })?;
         match found {
-            Some(found) if !(apart && found.busy) => return Ok(Some((place, found))),
+            Some(found) if !(apart && found.busy) => return Ok(Some((location, found))),
             _ => {}
         }
     }
@@ -416,16 +416,16 @@ fn continue_run(
     task: &Task,
     args: &RunOptions,
     workflow: &Workflow,
-    place: &RunLocation,
+    location: &RunLocation,
     run: &UnfinishedRun,
     beyond: &str,
 ) -> anyhow::Result<CliExit> {
     let resume = RunStart::Resume { run: Some(run.view.run.clone()) };
     if run.busy {
         // The runtime says best who works there.
-        return follow(place, resume, args.view, None);
+        return follow(location, resume, args.view, None);
     }
-    let restart = restart(task, args, place);
+    let restart = restart(task, args, location);
     let found = ResumeMessage {
         run,
         changed: beyond.is_empty() && has_changed(task, &run.workflow, workflow),
@@ -447,15 +447,15 @@ fn continue_run(
     if tries_again {
         for question in &run.view.questions {
             let (run, question, choice) = (Some(run.view.run.clone()), Some(question.id), PauseAnswer::Retry);
-            ask_host(place, ControlMessage::Answer { run, question, choice, message: None })?;
+            ask_host(location, ControlMessage::Answer { run, question, choice, message: None })?;
         }
     } else if found.waits() {
-        let document = json_record::RunDocument { place, view: &run.view, live: Some(false) };
+        let document = json_record::RunDocument { location, view: &run.view, live: Some(false) };
         match args.view.format.format {
             OutputFormat::Text => {
                 stdio::data(&format!(
                     "\n{}",
-                    report::status(&terminal_style::stdout(), &run.view, place, false)
+                    report::status(&terminal_style::stdout(), &run.view, location, false)
                 ))?;
             }
             OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,
@@ -473,10 +473,10 @@ fn continue_run(
     }
     let way = LaunchMode::of(args.background, args.inline, run.workflow.mode);
     if way == LaunchMode::Foreground {
-        return follow(place, resume, args.view, None);
+        return follow(location, resume, args.view, None);
     }
     let arguments: Vec<OsString> = vec!["resume".into(), run.view.run.as_str().into()];
-    launch(place, &arguments, way, args.view.format.format)
+    launch(location, &arguments, way, args.view.format.format)
 }
 
 /// Whether all that it asks is what to do about an agent that could not start: by now it may be installed, or logged in.
@@ -491,8 +491,8 @@ fn only_failed_starts(view: &RunView) -> bool {
 
 fn supersede_earlier_run(args: &LocationArgs, workflow: &Workflow) -> anyhow::Result<()> {
     let apart = RunLocation::is_fresh(args, workflow);
-    for place in RunLocation::previous_locations(args, workflow)? {
-        let runs = match block_on(set_aside(&place.config, workflow))? {
+    for location in RunLocation::previous_locations(args, workflow)? {
+        let runs = match block_on(set_aside(&location.config, workflow))? {
             // It goes on in its own folder.
             Err(RuntimeError::Busy { .. }) if apart => continue,
             runs => runs?,
@@ -500,7 +500,7 @@ fn supersede_earlier_run(args: &LocationArgs, workflow: &Workflow) -> anyhow::Re
         for run in runs {
             stdio::progress(&format!(
                 "run {run} is set aside and kept; `baton resume {run}{}` continues it",
-                place.flags
+                location.flags
             ));
         }
     }
@@ -508,8 +508,8 @@ fn supersede_earlier_run(args: &LocationArgs, workflow: &Workflow) -> anyhow::Re
 }
 
 /// "baton run w.toml --agent codex --restart".
-fn restart(task: &Task, args: &RunOptions, place: &RunLocation) -> String {
-    format!("{}{} --restart{}", task.command(), shell_words(&args.words()), place.flags)
+fn restart(task: &Task, args: &RunOptions, location: &RunLocation) -> String {
+    format!("{}{} --restart{}", task.command(), shell_words(&args.words()), location.flags)
 }
 
 /// What was typed, and a run began without, as it was typed; empty where it began with all of it.
@@ -535,10 +535,10 @@ fn has_worked(view: &RunView) -> bool {
 
 /// Reads a workflow file over the layers beneath it, and what they name: policies, and the scripts that rehearsals play.
 /// Paths in a file start from its folder.
-pub(crate) fn read(path: &Path, place: &LocationArgs) -> anyhow::Result<(Workflow, PolicyBundle)> {
+pub(crate) fn read(path: &Path, location: &LocationArgs) -> anyhow::Result<(Workflow, PolicyBundle)> {
     let task = Task::of_file(path);
-    let (workflow, _) = task.parse_with_layers(place)?;
-    let policies = bundle(&task.base()?, &workflow, place, PinMode::Leave)?;
+    let (workflow, _) = task.parse_with_layers(location)?;
+    let policies = bundle(&task.base()?, &workflow, location, PinMode::Leave)?;
     Ok((workflow, policies))
 }
 
@@ -546,11 +546,11 @@ pub(crate) fn read(path: &Path, place: &LocationArgs) -> anyhow::Result<(Workflo
 fn bundle(
     base: &Path,
     workflow: &Workflow,
-    place: &LocationArgs,
+    location: &LocationArgs,
     pinning: PinMode,
 ) -> anyhow::Result<PolicyBundle> {
     for script in workflow.roles.values().filter_map(|role| role.script.as_deref()) {
         check_script(Path::new(script)).map_err(|error| UsageError(error.to_string()))?;
     }
-    policies::bundle(workflow, base, place, pinning).map_err(placed(&workflow.policies))
+    policies::bundle(workflow, base, location, pinning).map_err(placed(&workflow.policies))
 }

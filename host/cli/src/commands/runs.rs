@@ -37,7 +37,7 @@ pub(crate) struct RunsArgs {
     #[arg(long, short = 'n', value_name = "NUMBER")]
     newest: Option<usize>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -53,18 +53,18 @@ struct ListedRun {
 
 pub(crate) fn runs(args: RunsArgs) -> anyhow::Result<CliExit> {
     let (mut listed, unreadable) = match args.all {
-        true => of_all(&args.place)?,
-        false => (of(&RunLocation::nearest_with_runs(&args.place)?)?, Vec::new()),
+        true => of_all(&args.location)?,
+        false => (of(&RunLocation::nearest_with_runs(&args.location)?)?, Vec::new()),
     };
     listed.sort_by_key(|run| std::cmp::Reverse(run.view.started_at));
     listed.truncate(args.newest.unwrap_or(usize::MAX));
     let home = std::env::var_os("HOME").map(PathBuf::from);
     match args.format.format {
         OutputFormat::Text if listed.is_empty() => {
-            let place = RunLocation::here(&args.place)?;
+            let location = RunLocation::here(&args.location)?;
             stdio::data(&format!(
                 "nothing has run in {}; `baton runs --all` lists the runs of every folder\n",
-                place.config.workspace.display()
+                location.config.workspace.display()
             ))?;
         }
         OutputFormat::Text => {
@@ -108,8 +108,8 @@ fn of_all(args: &LocationArgs) -> anyhow::Result<(Vec<ListedRun>, Vec<Unreadable
         if !folder.is_dir() {
             continue;
         }
-        let place = LocationArgs { workspace: Some(folder.clone()), ..args.clone() };
-        match RunLocation::here(&place).and_then(|place| of(&place)) {
+        let location = LocationArgs { workspace: Some(folder.clone()), ..args.clone() };
+        match RunLocation::here(&location).and_then(|location| of(&location)) {
             Ok(runs) => listed.extend(runs),
             // It went meanwhile.
             Err(_) if !folder.is_dir() || !state.journal().exists() => {}
@@ -123,18 +123,18 @@ fn of_all(args: &LocationArgs) -> anyhow::Result<(Vec<ListedRun>, Vec<Unreadable
 }
 
 /// The runs of a folder; none where nothing has run.
-fn of(place: &RunLocation) -> anyhow::Result<Vec<ListedRun>> {
-    let config: &HostConfig = &place.config;
+fn of(location: &RunLocation) -> anyhow::Result<Vec<ListedRun>> {
+    let config: &HostConfig = &location.config;
     let rows = match rows_of(config) {
         Err(RuntimeError::NoRuns { .. }) => return Ok(Vec::new()),
         rows => rows?,
     };
-    let live = current(place).ok().map(|(view, live)| live.then_some(view.run));
+    let live = current(location).ok().map(|(view, live)| live.then_some(view.run));
     rows.iter()
         .map(|row| {
             let view = view_of(config, Some(&row.run))?;
             let live = live.as_ref().map(|live| live.as_ref() == Some(&row.run));
-            let is_undone = is_undone(place, &row.run);
+            let is_undone = is_undone(location, &row.run);
             Ok(ListedRun { view, folder: config.workspace.clone(), live, is_undone })
         })
         .collect()

@@ -72,7 +72,7 @@ pub(crate) struct SandboxTryArgs {
     #[arg(long, value_name = "PATH")]
     hide: Vec<String>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
     /// The command with its arguments
@@ -94,8 +94,8 @@ pub(crate) fn sandbox(command: SandboxCommand) -> anyhow::Result<CliExit> {
 }
 
 fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
-    let place = RunLocation::here(&args.place)?;
-    let workspace = place.config.workspace.canonicalize().context("finding the workspace")?;
+    let location = RunLocation::here(&args.location)?;
+    let workspace = location.config.workspace.canonicalize().context("finding the workspace")?;
     let floor = ConfigLayers::read(Some(&workspace))?.floor()?;
     let targets = args.network.iter().map(|text| text.parse()).collect::<Result<Vec<_>, _>>();
     let targets = targets.map_err(|error| UsageError(format!("--network: {error}")))?;
@@ -134,17 +134,17 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
         protect: protected_files(&workspace),
     };
     let sandbox_support = SandboxSupport::look(std::env::var_os("PATH").as_deref());
-    let state_root = &place.config.state_root;
+    let state_root = &location.config.state_root;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state_root)?;
-    let taken = TryPlace::take(&place.config, &workspace)?;
+    let taken = TryPlace::take(&location.config, &workspace)?;
     let wanted = BoundaryContext {
         tree: &workspace,
         workspace: &workspace,
         folder: taken.folder.clone(),
         conversations: None,
-        own_exe: &place.config.own_exe,
-        environment: &place.config.environment,
-        hidden: hidden_state_roots(&place.config.state_root, |name| std::env::var_os(name)),
+        own_exe: &location.config.own_exe,
+        environment: &location.config.environment,
+        hidden: hidden_state_roots(&location.config.state_root, |name| std::env::var_os(name)),
         remaining: Default::default(),
         task_folder: None,
         hide: &sandbox.hide,
@@ -156,7 +156,7 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
     if shared.is_worth_telling() {
         stdio::progress(&shared.to_string());
     }
-    let TriedCommand { ended, refused } = block_on(run(&args.command, wanted, &sandbox_support, &place))??;
+    let TriedCommand { ended, refused } = block_on(run(&args.command, wanted, &sandbox_support, &location))??;
     let passed = ended == CliExit::Done;
     match args.format.format {
         OutputFormat::Text => refused.iter().map(refused_line).for_each(|line| stdio::progress(&line)),
@@ -265,7 +265,7 @@ async fn run(
     command: &[OsString],
     wanted: baton_runtime::sandbox::BoundaryRequest<'_>,
     sandbox_support: &SandboxSupport,
-    place: &RunLocation,
+    location: &RunLocation,
 ) -> anyhow::Result<TriedCommand> {
     let tree = wanted.tree.to_owned();
     let written = listed_paths(wanted.sandbox.write.as_deref(), wanted.home, wanted.tree);
@@ -274,10 +274,10 @@ async fn run(
         error => error.into(),
     })?;
     // The host looks for no program of its own in what the command writes.
-    let roots = state_roots(&place.config.state_root, |name| std::env::var_os(name));
+    let roots = state_roots(&location.config.state_root, |name| std::env::var_os(name));
     note_lists(&roots, &[&tree], &written)?;
     let before = boundary.command();
-    let environment: BTreeMap<_, _> = place
+    let environment: BTreeMap<_, _> = location
         .config
         .environment
         .iter()

@@ -34,16 +34,16 @@ pub(crate) struct SaveArgs {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
 
 pub(crate) fn save(args: SaveArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
-    let run = view_of(&place.config, run.as_ref())?.run;
-    let began_with = workflow_of(&place.config, &run)?;
+    let location = RunLocation::for_reading(&args.location, run.as_ref())?;
+    let run = view_of(&location.config, run.as_ref())?.run;
+    let began_with = workflow_of(&location.config, &run)?;
     let text = match began_with.as_ref().and_then(|workflow| Some((workflow.source.clone()?, workflow))) {
         Some((RunSource::Plan { workflow: text, .. } | RunSource::Sentence { workflow: text, .. }, run)) => {
             with_flags(&text, run)

@@ -81,7 +81,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "keep")]
     journal: Option<PathBuf>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     /// How to write the data on standard output
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: SimulateFormat,
@@ -136,9 +136,9 @@ pub(crate) fn simulate(args: SimulateArgs) -> anyhow::Result<CliExit> {
 
 fn run_arms(args: &SimulateArgs, file: &Path) -> anyhow::Result<CliExit> {
     let model = model(args.model.as_deref())?;
-    let (workflow, bundle) = run::read(file, &args.place)?;
+    let (workflow, bundle) = run::read(file, &args.location)?;
     let arms::LoadedArms { arms, notes } =
-        arms::arms(&args.arms, &args.settings, &workflow, bundle, &args.place)?;
+        arms::arms(&args.arms, &args.settings, &workflow, bundle, &args.location)?;
     if matches!(args.format, SimulateFormat::Html | SimulateFormat::Svg) && arms.len() < 2 {
         return Err(
             UsageError("a page or a picture compares arms: name two or more with --arms".to_owned()).into()

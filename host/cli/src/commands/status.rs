@@ -29,36 +29,40 @@ pub(crate) struct StatusArgs {
     #[arg(long, conflicts_with = "run")]
     all: bool,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
 
 pub(crate) fn status(args: StatusArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
+    let location = RunLocation::for_reading(&args.location, run.as_ref())?;
     let format = args.format.format;
     if args.all {
-        let rows = runs(&place.config)?;
+        let rows = runs(&location.config)?;
         // A host works on one run of a workspace, if on any.
-        let live = current(&place).ok().map(|(view, live)| live.then_some(view.run));
+        let live = current(&location).ok().map(|(view, live)| live.then_some(view.run));
         return all(&rows, live.as_ref(), format);
     }
     let (view, live) = match &run {
-        Some(run) => (view_of(&place.config, Some(run))?, is_live(&place, run)),
-        None => current(&place).map(|(view, live)| (view, Some(live)))?,
+        Some(run) => (view_of(&location.config, Some(run))?, is_live(&location, run)),
+        None => current(&location).map(|(view, live)| (view, Some(live)))?,
     };
-    let document = json_record::RunDocument { place: &place, view: &view, live };
+    let document = json_record::RunDocument { location: &location, view: &view, live };
     match format {
         OutputFormat::Text => {
             let is_stopping = report::is_stopping(&view, live);
-            let mut text =
-                report::status(&terminal_style::stdout(), &report::found(&view, live), &place, is_stopping);
-            let others = if run.is_none() { others_waiting(&place, &view.run) } else { Vec::new() };
+            let mut text = report::status(
+                &terminal_style::stdout(),
+                &report::found(&view, live),
+                &location,
+                is_stopping,
+            );
+            let others = if run.is_none() { others_waiting(&location, &view.run) } else { Vec::new() };
             for other in &others {
                 text.push_str(&format!(
                     "\nRun {other} waits for an answer, too: baton status {other}{}\n",
-                    place.flags
+                    location.flags
                 ));
             }
             stdio::data(&text)?;

@@ -24,26 +24,26 @@ pub(crate) struct RunStopArgs {
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
 
 pub(crate) fn stop(args: RunStopArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_writing(&args.place, run.as_ref())?;
-    let (view, live) = current(&place)?;
+    let location = RunLocation::for_writing(&args.location, run.as_ref())?;
+    let (view, live) = current(&location)?;
     if let Some(other) = run.filter(|run| live && *run != view.run) {
-        let other = view_of(&place.config, Some(&other))?.run;
+        let other = view_of(&location.config, Some(&other))?.run;
         return Err(
             UsageError(format!("run {other} is not running; Baton works on {} here", view.run)).into()
         );
     }
     if !live {
-        return Err(RuntimeError::NoHost { workspace: place.config.workspace, what: "stop" }.into());
+        return Err(RuntimeError::NoHost { workspace: location.config.workspace, what: "stop" }.into());
     }
-    ask_host(&place, ControlMessage::Stop)?;
-    let next = format!("baton resume {}{}", view.run, place.flags);
+    ask_host(&location, ControlMessage::Stop)?;
+    let next = format!("baton resume {}{}", view.run, location.flags);
     let document = json!({ "schema": json_record::SCHEMA, "record": "stop", "run": view.run, "stopping": true, "next": next });
     if !json_record::write(args.format.format, &document)? {
         stdio::progress(&format!("stopping run {}; `{next}` continues it", view.run));

@@ -38,22 +38,22 @@ pub(crate) struct UndoArgs {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
 
 pub(crate) fn undo(args: UndoArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_writing(&args.place, run.as_ref())?;
-    let undid = block_on(baton_runtime::undo(&place.config, run.as_ref(), args.dry_run))??;
+    let location = RunLocation::for_writing(&args.location, run.as_ref())?;
+    let undid = block_on(baton_runtime::undo(&location.config, run.as_ref(), args.dry_run))??;
     if !args.dry_run && matches!(undid.what, UndoOutcome::Undone(_)) {
-        remember(&place, &undid.run);
+        remember(&location, &undid.run);
     }
     match args.format.format {
         OutputFormat::Text => {
             stdio::data(&list(&terminal_style::stdout(), &undid))?;
-            messages(&undid, args.dry_run, &place.flags).iter().for_each(|line| stdio::progress(line));
+            messages(&undid, args.dry_run, &location.flags).iter().for_each(|line| stdio::progress(line));
         }
         OutputFormat::Json => {
             let mut document = summary(&undid, args.dry_run);

@@ -6,7 +6,7 @@ use baton_runtime::core::workflow::rules::RULES_FILE;
 use baton_runtime::core::workflow::{ConfigLayer, ConfigSource, PolicyChoice, PolicyScope};
 use baton_runtime::core::{Digest, Workflow};
 use baton_runtime::engine::{built_in, builtin_bytes};
-use baton_runtime::{HostConfig, PolicyBundle, pins};
+use baton_runtime::{HostConfig, PolicyBundle, initial_bindings};
 
 use crate::render::text_format;
 
@@ -38,19 +38,21 @@ pub(crate) fn set_aside(
     version: &ExperimentVersion,
     arm: &ExperimentArm,
 ) -> Vec<String> {
-    let Ok(pins) = pins(config, workflow, bundle) else { return Vec::new() };
+    let Ok(bindings) = initial_bindings(config, workflow, bundle) else { return Vec::new() };
     let of_files = || workflow.policies.layers.iter();
     let mut found: Vec<String> = Vec::new();
     for capability in &version.decides {
-        let mut seats =
-            pins.iter().rev().filter(|pin| pin.scope == PolicyScope::Run && pin.capability == *capability);
-        let Some(pin) = seats.next() else { continue };
+        let mut deciding = bindings
+            .iter()
+            .rev()
+            .filter(|binding| binding.scope == PolicyScope::Run && binding.capability == *capability);
+        let Some(binding) = deciding.next() else { continue };
         let follows =
             configured_component(workflow, bundle, &arm.reference, &arm.component, *capability).is_some();
         let is_set_aside = |choice: &&PolicyChoice| match &choice.component {
             None => !follows,
             Some(reference) => digest_of(bundle, reference).is_some_and(|digest| {
-                digest != arm.component && pin.links().any(|link| link.component == digest)
+                digest != arm.component && binding.links().any(|link| link.component == digest)
             }),
         };
         let choices =

@@ -176,21 +176,21 @@ impl QuestionTrialReport<'_> {
         };
         format!(
             "{}: {name} {verb}\n\n{name}\n    {}\n{current}\n    {}\n",
-            self.question.ask.function(),
+            self.question.query.function(),
             answer(self.candidate, &current_answer),
             answer(&current_answer, self.candidate),
         )
     }
 
     fn agreement(&self) -> DecisionMatch {
-        DecisionMatch::of(&self.question.ask, self.current, self.candidate)
+        DecisionMatch::of(&self.question.query, self.current, self.candidate)
     }
 
     pub(crate) fn json(&self) -> Value {
         json!({
             "schema": json_record::SCHEMA,
             "record": "policy-try-question",
-            "function": self.question.ask.function(),
+            "function": self.question.query.function(),
             "policy": self.policy.json(),
             "outcome": outcome(self.agreement()),
             "candidate": answer_or_abstention(self.candidate),
@@ -211,7 +211,7 @@ pub(super) fn one_by_one<'d>(
     table.set_header(["ENTRY", "PHASE", "ASKED", "DECIDED THEN", &name.to_uppercase()]);
     for one in differences {
         let phase = one.phase.as_ref().map_or("-", |phase| phase.as_str());
-        let mut asked = one.question.ask.function().to_owned();
+        let mut asked = one.question.query.function().to_owned();
         for more in [occasion(&one.question).as_deref(), one.off_course.then_some("off course")] {
             asked.push_str(&more.map(|more| format!("\n{more}")).unwrap_or_default());
         }
@@ -247,7 +247,7 @@ pub(super) fn drawn(table: &mut Table) -> String {
 /// A question as a file has it: its texts are written out.
 pub(crate) fn written(question: &PolicyRequest) -> Value {
     let texts: Vec<&str> = question.texts.iter().map(|text| text.body().unwrap_or_default()).collect();
-    json!({ "ask": question.ask, "texts": texts })
+    json!({ "ask": question.query, "texts": texts })
 }
 
 /// A difference for programs; its question is as `--on` takes it.
@@ -255,7 +255,7 @@ pub(super) fn difference(one: &DecisionDifference) -> Value {
     json!({
         "seq": one.seq,
         "phase": one.phase,
-        "function": one.question.ask.function(),
+        "function": one.question.query.function(),
         "occasion": occasion(&one.question),
         "off_course": one.off_course,
         "recorded": answer(&one.recorded),
@@ -292,7 +292,7 @@ fn outcome(outcome: DecisionMatch) -> &'static str {
 
 /// "phase-start", "prompt-ended", "continuing": the contract's own word for why it was asked.
 pub(super) fn occasion(question: &PolicyRequest) -> Option<String> {
-    let ask = serde_json::to_value(&question.ask).ok()?;
+    let ask = serde_json::to_value(&question.query).ok()?;
     let seen = &ask["observation"];
     let word = ["occasion", "kind"].into_iter().find_map(|key| seen[key].as_str());
     word.map(str::to_owned)

@@ -42,15 +42,15 @@ pub(crate) fn answered(answer: &PolicyAnswer, other: Option<&Decision>) -> (Stri
 
 fn in_words(decision: &Decision, other: Option<&Decision>) -> String {
     match (decision, other) {
-        (Decision::Assess(assessment), _) => assessed(assessment),
-        (Decision::Complete(completion), _) => match completion.done.as_slice() {
+        (Decision::Exhaustion(assessment), _) => assessed(assessment),
+        (Decision::Completion(completion), _) => match completion.done.as_slice() {
             [] => "nothing is done".to_owned(),
             done => {
                 let ids: Vec<&str> = done.iter().map(|id| id.as_str()).collect();
                 format!("done: {}", ids.join(", "))
             }
         },
-        (Decision::Recover(recovery), _) => match &recovery.action {
+        (Decision::Recovery(recovery), _) => match &recovery.action {
             RecoveryAction::Wait => "wait".to_owned(),
             RecoveryAction::Nudge => "nudge".to_owned(),
             RecoveryAction::Interrupt => "interrupt".to_owned(),
@@ -60,7 +60,7 @@ fn in_words(decision: &Decision, other: Option<&Decision>) -> String {
             RecoveryAction::Split => "split".to_owned(),
             RecoveryAction::AskPerson { question } => format!("ask: {question}"),
         },
-        (Decision::Offload(offloading), _) => match offloading.items.as_slice() {
+        (Decision::Offloading(offloading), _) => match offloading.items.as_slice() {
             [] => "keep".to_owned(),
             items => format!("offload {}", items.join(", ")),
         },
@@ -69,7 +69,7 @@ fn in_words(decision: &Decision, other: Option<&Decision>) -> String {
             CompactionAction::Compact { .. } => "compact".to_owned(),
             CompactionAction::HandOff => "hand off".to_owned(),
         },
-        (Decision::Split(split), _) => match &split.action {
+        (Decision::Splitting(split), _) => match &split.action {
             SplitAction::Keep => "keep".to_owned(),
             SplitAction::Split { sub_phases } => {
                 let titles: Vec<&str> = sub_phases.iter().map(|part| part.title.as_str()).collect();
@@ -77,19 +77,19 @@ fn in_words(decision: &Decision, other: Option<&Decision>) -> String {
             }
             SplitAction::AskPerson { question } => format!("ask: {question}"),
         },
-        (Decision::Budget(budget), _) => budget
+        (Decision::Budgeting(budget), _) => budget
             .max_turns
             .map_or_else(|| "no cap of turns".to_owned(), |turns| text_format::count(turns, "turn")),
-        (Decision::Brief(brief), other) => {
+        (Decision::Prompting(brief), other) => {
             let other = match other {
-                Some(Decision::Brief(PromptDraft { prompt, .. })) => Some(prompt),
+                Some(Decision::Prompting(PromptDraft { prompt, .. })) => Some(prompt),
                 _ => None,
             };
             long("a prompt", &brief.prompt, other)
         }
-        (Decision::Compose(composition), other) => {
+        (Decision::Handoff(composition), other) => {
             let other = match other {
-                Some(Decision::Compose(HandoffDraft { document, .. })) => Some(document),
+                Some(Decision::Handoff(HandoffDraft { document, .. })) => Some(document),
                 _ => None,
             };
             long("a document", &composition.document, other)
@@ -184,11 +184,11 @@ mod tests {
 
     fn assess(verdict: Verdict, warning: Option<&str>) -> Decision {
         let (evidence, warning) = (Vec::new(), warning.map(str::to_owned));
-        Decision::Assess(Assessment { verdict, evidence, warning, reason: "So.".into() })
+        Decision::Exhaustion(Assessment { verdict, evidence, warning, reason: "So.".into() })
     }
 
     fn recover(action: RecoveryAction) -> Decision {
-        Decision::Recover(RecoveryDecision { action, reason: "So.".into() })
+        Decision::Recovery(RecoveryDecision { action, reason: "So.".into() })
     }
 
     #[test]
@@ -202,12 +202,12 @@ mod tests {
         assert_eq!(words(recover(RecoveryAction::OtherRole { role: "senior".into() })), "retry as senior");
         let complete = |done: &[&str]| {
             let done = done.iter().map(|id| (*id).into()).collect();
-            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason: "So.".into() })
+            Decision::Completion(CompletionDecision { done, evidence: Vec::new(), reason: "So.".into() })
         };
         assert_eq!(words(complete(&["a", "b"])), "done: a, b");
         assert_eq!(words(complete(&[])), "nothing is done");
         assert_eq!(
-            words(Decision::Budget(TurnBudget { max_turns: Some(1), reason: String::new() })),
+            words(Decision::Budgeting(TurnBudget { max_turns: Some(1), reason: String::new() })),
             "1 turn"
         );
         let review = ReviewDecision {
@@ -247,7 +247,7 @@ mod tests {
         };
         let split = |objective: &str| {
             let action = SplitAction::Split { sub_phases: vec![part(objective)] };
-            Decision::Split(SplitDecision { action, reason: String::new() })
+            Decision::Splitting(SplitDecision { action, reason: String::new() })
         };
         assert_eq!(words(&split("a"), &split("b")), "split into 1: one; action.sub_phases.0.objectives.0: a");
         let explained = |seen: Option<&str>, reason: &str| {
@@ -257,7 +257,7 @@ mod tests {
                 text: seen.into(),
             };
             let (evidence, verdict) = (seen.map(of).into_iter().collect(), Verdict::Healthy);
-            Decision::Assess(Assessment { verdict, evidence, warning: None, reason: reason.into() })
+            Decision::Exhaustion(Assessment { verdict, evidence, warning: None, reason: reason.into() })
         };
         let (seen, unseen) = (explained(Some("seen"), "So."), explained(None, "So."));
         let warned = assess(Verdict::Healthy, Some("it fills up"));
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn of_a_long_text_the_first_line_that_differs_is_shown() {
         let brief = |prompt: &str| {
-            Decision::Brief(PromptDraft {
+            Decision::Prompting(PromptDraft {
                 prompt: prompt.into(),
                 left_out: Vec::new(),
                 reason: String::new(),
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn what_a_policy_writes_is_no_command_to_a_terminal() {
         let reason = format!("\x1b[2Jgone\nnext{}", "x".repeat(1000));
-        let decision = Decision::Budget(TurnBudget { max_turns: Some(2), reason });
+        let decision = Decision::Budgeting(TurnBudget { max_turns: Some(2), reason });
         let shown = said(&Ok(decision), None).1;
         assert!(shown.starts_with(" [2Jgone next") && shown.ends_with('…'), "{shown}");
         assert_eq!(shown.chars().count(), SENTENCE_CHARS + 1);

@@ -27,7 +27,7 @@ const PROMPT_HEAD_LINES: usize = 6;
 pub(crate) fn text(
     plan: &DryRun,
     workflow: &Workflow,
-    place: &RunLocation,
+    location: &RunLocation,
     way: LaunchMode,
     look: &TerminalStyle,
 ) -> String {
@@ -36,10 +36,10 @@ pub(crate) fn text(
         "Nothing was started. This is the course of a run if every agent succeeds at the first try.\n\n",
     );
     let workspace = match &workflow.workspace {
-        Some(fresh) if fresh.is_fresh() && !place.flags.contains("--workspace") => {
+        Some(fresh) if fresh.is_fresh() && !location.flags.contains("--workspace") => {
             "a fresh scratch folder".to_owned()
         }
-        _ => place.config.workspace.display().to_string(),
+        _ => location.config.workspace.display().to_string(),
     };
     text.push_str(&format!(
         "mode       {}\nworkspace  {workspace}\nlimits     {}\n",
@@ -58,7 +58,7 @@ pub(crate) fn text(
     if workflow.has_commits() {
         text.push_str(&format!("commits    {}\n", commits(workflow)));
     }
-    text.push_str(&policies(&in_place(&plan.pins)));
+    text.push_str(&policies(&in_place(&plan.bindings)));
     for session in &plan.sessions {
         text.push('\n');
         text.push_str(&session_text(session, workflow, look));
@@ -70,16 +70,21 @@ pub(crate) fn text(
 }
 
 /// Who decides what; in one line where one policy decides everything.
-fn policies(pins: &[&PolicyBinding]) -> String {
-    let who = |pin: &PolicyBinding| {
-        let (component, settings) = (pin.component.short(), pin.settings.short());
-        format!("{}  component {component}  settings {settings}{}", pin.policy, chosen(pin))
+fn policies(bindings: &[&PolicyBinding]) -> String {
+    let who = |binding: &PolicyBinding| {
+        let (component, settings) = (binding.component.short(), binding.settings.short());
+        format!("{}  component {component}  settings {settings}{}", binding.policy, chosen(binding))
     };
-    match pins {
-        [first, others @ ..] if !others.is_empty() && others.iter().all(|pin| who(pin) == who(first)) => {
+    match bindings {
+        [first, others @ ..]
+            if !others.is_empty() && others.iter().all(|binding| who(binding) == who(first)) =>
+        {
             format!("policy     every decision  {}\n", who(first))
         }
-        pins => pins.iter().map(|pin| format!("policy     {:10}  {}\n", pin.capability, who(pin))).collect(),
+        bindings => bindings
+            .iter()
+            .map(|binding| format!("policy     {:10}  {}\n", binding.capability, who(binding)))
+            .collect(),
     }
 }
 
@@ -103,15 +108,15 @@ fn commits(workflow: &Workflow) -> String {
 }
 
 /// Where a policy decides and which file says so, where that is not the rule.
-fn chosen(pin: &PolicyBinding) -> String {
-    let place = match &pin.scope {
+fn chosen(binding: &PolicyBinding) -> String {
+    let place = match &binding.scope {
         PolicyScope::Run => String::new(),
         PolicyScope::Shadow { .. } => "  shadow, decides nothing".to_owned(),
         narrow => format!("  in {}", scope(narrow)),
     };
-    let from = match pin.from.file.as_str() {
+    let from = match binding.from.file.as_str() {
         "" => String::new(),
-        file => format!("  by {file}:{}", pin.from.line),
+        file => format!("  by {file}:{}", binding.from.line),
     };
     place + &from
 }
@@ -257,7 +262,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: LaunchMode) -> Value
         "limits": workflow.limits,
         "setup": workflow.setup,
         "commits": workflow.commits,
-        "pins": in_place(&plan.pins),
+        "pins": in_place(&plan.bindings),
         "sessions": sessions,
         "question": plan.question,
     })
@@ -306,7 +311,13 @@ mod tests {
         let (workflow, plan) = (test_samples::workflow(), test_samples::plan());
         insta::assert_snapshot!(
             "dry_run",
-            text(&plan, &workflow, &test_samples::place(), LaunchMode::Foreground, &TerminalStyle::bare(100))
+            text(
+                &plan,
+                &workflow,
+                &test_samples::location(),
+                LaunchMode::Foreground,
+                &TerminalStyle::bare(100)
+            )
         );
         insta::assert_json_snapshot!("dry_run_json", json(&plan, &workflow, LaunchMode::Foreground));
     }

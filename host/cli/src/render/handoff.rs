@@ -279,7 +279,7 @@ mod tests {
             artifacts: Default::default(),
             faults: Vec::new(),
             abstained: Vec::new(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         };
         let item = ContextItem { id: String::new(), kind: ContextItemKind::ToolResult, tokens: 0 };
         Author { label, question: standalone_offload_query(item), text: text.to_owned() }

@@ -33,7 +33,7 @@ pub(crate) struct ImportSummary<'a> {
     pub(crate) report: &'a ImportReport,
     /// It was there before.
     pub(crate) already_imported: bool,
-    /// The flags that a later command needs to find the same place.
+    /// The flags that a later command needs to find the same location.
     pub(crate) flags: &'a str,
 }
 

@@ -17,7 +17,7 @@ pub(crate) const SCHEMA: u32 = 1;
 /// A run as it stands.
 pub(crate) struct RunDocument<'a> {
     /// Where it works.
-    pub(crate) place: &'a RunLocation,
+    pub(crate) location: &'a RunLocation,
     /// The run.
     pub(crate) view: &'a RunView,
     /// Whether a host works on it, where that was asked.
@@ -29,7 +29,7 @@ impl Serialize for RunDocument<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("schema", &SCHEMA)?;
         map.serialize_entry("record", "run")?;
-        map.serialize_entry("workspace", &self.place.config.workspace.to_string_lossy())?;
+        map.serialize_entry("workspace", &self.location.config.workspace.to_string_lossy())?;
         if let Some(live) = self.live {
             map.serialize_entry("live", &live)?;
         }
@@ -101,10 +101,10 @@ mod tests {
 
     #[test]
     fn a_run_is_one_document() {
-        let (place, view) = (test_samples::place(), test_samples::finished());
+        let (location, view) = (test_samples::location(), test_samples::finished());
         insta::assert_snapshot!(
             "run_json",
-            pretty(&RunDocument { place: &place, view: &view, live: Some(false) }).unwrap()
+            pretty(&RunDocument { location: &location, view: &view, live: Some(false) }).unwrap()
         );
     }
 }

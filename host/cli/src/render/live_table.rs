@@ -49,7 +49,7 @@ impl LiveTable {
         Self { plain, view: None, shown_at: None, last_active, below: String::new(), width, drawn_at: None }
     }
 
-    pub(crate) fn show(&mut self, update: &RunUpdate, place: &RunLocation) {
+    pub(crate) fn show(&mut self, update: &RunUpdate, location: &RunLocation) {
         for notice in &update.notices {
             if let ProgressEvent::Activity { session, .. } | ProgressEvent::Turn { session, .. } = notice {
                 self.last_active.insert(session.clone(), Instant::now());
@@ -63,8 +63,8 @@ impl LiveTable {
             bell: update.bell,
         };
         self.handle_resize(&terminal_style::stderr());
-        let lines = self.plain.lines(&scrolling, place);
-        self.view = Some(from_workspace(scrolling.view, place));
+        let lines = self.plain.lines(&scrolling, location);
+        self.view = Some(from_workspace(scrolling.view, location));
         self.shown_at = Some(Instant::now());
         if lines.is_empty() {
             let is_early = self.drawn_at.is_some_and(|at| at.elapsed() < REDRAWN_EVERY);
@@ -164,8 +164,8 @@ fn summary(view: &RunView, since: DurationMs, quiet: Option<DurationMs>) -> Stri
 }
 
 /// What sessions did last, with the paths of files as they are from the workspace.
-fn from_workspace(mut view: RunView, place: &RunLocation) -> RunView {
-    let workspace = place.config.workspace.to_string_lossy();
+fn from_workspace(mut view: RunView, location: &RunLocation) -> RunView {
+    let workspace = location.config.workspace.to_string_lossy();
     for session in view.phases.iter_mut().flat_map(|phase| &mut phase.sessions) {
         session.last = notice::from_workspace(&session.last, &workspace);
     }

@@ -39,15 +39,15 @@ pub(crate) struct NoticeText {
     pub(crate) more: Vec<String>,
 }
 
-/// Puts a notice into words. `run` and `place` give the commands that a person may type next.
+/// Puts a notice into words. `run` and `location` give the commands that a person may type next.
 pub(crate) fn say(
     notice: &ProgressEvent,
     run: &str,
-    place: &RunLocation,
+    location: &RunLocation,
     look: &TerminalStyle,
 ) -> NoticeText {
     let mut more = Vec::new();
-    let workspace = place.config.workspace.to_string_lossy();
+    let workspace = location.config.workspace.to_string_lossy();
     let (word, tone, text) = match notice {
         ProgressEvent::PhaseStarted { title, objectives, .. } => {
             ("phase", Tone::Strong, format!("{title} ({})", count(*objectives, "objective")))
@@ -364,7 +364,7 @@ pub(crate) fn say(
             more.push(format!(
                 "answer with {}: baton answer {run} {example} --question {question} --resume{}",
                 choices(answers),
-                place.flags
+                location.flags
             ));
             ("question", Tone::Warn, format!("{question}: {text}"))
         }
@@ -472,7 +472,7 @@ pub(crate) fn about_policies(notice: &ProgressEvent) -> (Tone, String) {
                 DecisionSource::Next => "the next policy of its chain",
                 DecisionSource::LastGood => "the last one without a fault",
                 DecisionSource::BuiltIn => "the built-in policy",
-                DecisionSource::Native => "the host itself, which keeps going or pauses",
+                DecisionSource::HostFallback => "the host itself, which keeps going or pauses",
                 DecisionSource::Recording => "the recording that the run was made from",
             };
             let by = if policy.is_empty() { role.to_owned() } else { format!("{policy}, {role}") };
@@ -483,7 +483,7 @@ pub(crate) fn about_policies(notice: &ProgressEvent) -> (Tone, String) {
             let not = if refused.is_empty() { String::new() } else { format!("; refused: {refused}") };
             (tone, format!("{policy} asks for {wants}; granted: {granted}{not}"))
         }
-        ProgressEvent::PolicyChanged { pins, was, cause } => (Tone::Handoff, changed(pins, was, *cause)),
+        ProgressEvent::PolicyChanged { bindings, was, cause } => changed(bindings, was, *cause),
         ProgressEvent::PolicyTakenBack { policy, to, again, faults, because } => {
             let again = if *again { " again" } else { "" };
             let then: String = to.then.iter().map(|link| format!(", then {}", link.policy)).collect();
@@ -504,18 +504,18 @@ pub(crate) fn about_policies(notice: &ProgressEvent) -> (Tone, String) {
 }
 
 /// Who decides what from now on, and instead of whom.
-fn changed(pins: &[PolicyBinding], was: &[String], cause: PolicyChangeCause) -> String {
+fn changed(bindings: &[PolicyBinding], was: &[String], cause: PolicyChangeCause) -> (Tone, String) {
     let mut said: Vec<String> = Vec::new();
-    for group in pins.chunk_by(|a, b| a.component == b.component && a.scope == b.scope) {
-        let what: Vec<_> = group.iter().map(|pin| pin.capability.name()).collect();
-        let Some(pin) = group.first() else { continue };
-        let place = match &pin.scope {
+    for group in bindings.chunk_by(|a, b| a.component == b.component && a.scope == b.scope) {
+        let what: Vec<_> = group.iter().map(|binding| binding.capability.name()).collect();
+        let Some(PolicyBinding { policy, component, scope, .. }) = group.first() else { continue };
+        let place = match scope {
             PolicyScope::Run => String::new(),
             PolicyScope::Role { role } => format!(" for {role}"),
             PolicyScope::Phase { phase } => format!(" in {phase}"),
             PolicyScope::Shadow { .. } => " as a shadow, which changes nothing,".to_owned(),
         };
-        said.push(format!("{}@{} decides {}{place}", pin.policy, pin.component.short(), what.join(", ")));
+        said.push(format!("{policy}@{} decides {}{place}", component.short(), what.join(", ")));
     }
     let instead = if was.is_empty() { String::new() } else { format!(", instead of {}", was.join(", ")) };
     let why = match cause {
@@ -523,7 +523,7 @@ fn changed(pins: &[PolicyBinding], was: &[String], cause: PolicyChangeCause) -> 
         PolicyChangeCause::File => "; its file has changed",
         PolicyChangeCause::Rollback => "; rolled back",
     };
-    format!("{} from now on{instead}{why}", said.join(", "))
+    (Tone::Handoff, format!("{} from now on{instead}{why}", said.join(", ")))
 }
 
 /// A text with the paths of files below the workspace as they are from there.

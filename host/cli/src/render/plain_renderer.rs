@@ -47,17 +47,18 @@ impl PlainRenderer {
     }
 
     /// The lines for an update, the first one with an introduction.
-    pub(crate) fn lines(&mut self, update: &RunUpdate, place: &RunLocation) -> Vec<String> {
+    pub(crate) fn lines(&mut self, update: &RunUpdate, location: &RunLocation) -> Vec<String> {
         let longest =
             update.view.phases.iter().map(|phase| phase.id.as_str().len()).max().unwrap_or_default();
         // One more, since a split adds a letter.
         self.phase_width = self.phase_width.max((longest + 1).min(PHASE_WIDTH_MAX));
-        let mut lines = if self.header_printed { Vec::new() } else { self.introduction(&update.view, place) };
+        let mut lines =
+            if self.header_printed { Vec::new() } else { self.introduction(&update.view, location) };
         for notice in &update.notices {
             let before = self.release_held(notice);
             let news = self.is_worth_a_line(notice).then(|| as_first_prompt(notice, &update.view));
             for notice in before.iter().chain(&news) {
-                let said = say(notice, update.view.run.as_str(), place, &self.look);
+                let said = say(notice, update.view.run.as_str(), location, &self.look);
                 lines.extend(self.lay_out(update.at, &said));
             }
         }
@@ -76,7 +77,7 @@ impl PlainRenderer {
         }
     }
 
-    fn introduction(&mut self, view: &RunView, place: &RunLocation) -> Vec<String> {
+    fn introduction(&mut self, view: &RunView, location: &RunLocation) -> Vec<String> {
         self.header_printed = true;
         let phases = view.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Workflow).count();
         let name = self.look.paint(Tone::Strong, &view.workflow);
@@ -89,7 +90,7 @@ impl PlainRenderer {
                 text_format::count(u32::try_from(phases).unwrap_or(u32::MAX), "phase"),
                 text_format::count(view.objectives().1, "objective")
             ),
-            format!("workspace {}", place.config.workspace.display()),
+            format!("workspace {}", location.config.workspace.display()),
             String::new(),
         ]
     }
@@ -171,9 +172,9 @@ mod tests {
     #[test]
     fn every_notice_has_a_line() {
         let mut plain = PlainRenderer::new(TerminalStyle::bare(120));
-        let place = test_samples::place();
+        let location = test_samples::location();
         let lines: Vec<String> =
-            test_samples::updates().iter().flat_map(|update| plain.lines(update, &place)).collect();
+            test_samples::updates().iter().flat_map(|update| plain.lines(update, &location)).collect();
         insta::assert_snapshot!(lines.join("\n"));
     }
 
@@ -181,15 +182,18 @@ mod tests {
     fn a_terminal_breaks_long_lines_and_colours_words() {
         let mut plain =
             PlainRenderer::new(TerminalStyle { wrap: true, colour: true, ..TerminalStyle::bare(80) });
-        let place = test_samples::place();
-        let lines: Vec<String> =
-            test_samples::updates().iter().take(12).flat_map(|update| plain.lines(update, &place)).collect();
+        let location = test_samples::location();
+        let lines: Vec<String> = test_samples::updates()
+            .iter()
+            .take(12)
+            .flat_map(|update| plain.lines(update, &location))
+            .collect();
         insta::assert_snapshot!(lines.join("\n").replace('\x1b', "^"));
     }
 
     #[test]
     fn a_context_waits_for_the_size_of_its_window() {
-        let place = test_samples::place();
+        let location = test_samples::location();
         let mut plain = PlainRenderer::new(TerminalStyle::bare(120));
         let update = |notices: Vec<ProgressEvent>| RunUpdate {
             at: UnixMs(0),
@@ -209,13 +213,13 @@ mod tests {
             session: "s4".into(),
             text: "It is done.".into(),
         };
-        plain.lines(&update(vec![]), &place);
-        assert_eq!(plain.lines(&update(vec![unknown()]), &place), [""; 0]);
-        let known = plain.lines(&update(vec![test_samples::turn("s4", 1, 2_000)]), &place);
+        plain.lines(&update(vec![]), &location);
+        assert_eq!(plain.lines(&update(vec![unknown()]), &location), [""; 0]);
+        let known = plain.lines(&update(vec![test_samples::turn("s4", 1, 2_000)]), &location);
         assert!(known.len() == 1 && known[0].contains("25%"), "{known:?}");
         let mut plain = PlainRenderer::new(TerminalStyle::bare(120));
-        plain.lines(&update(vec![]), &place);
-        let ended = plain.lines(&update(vec![unknown(), said(), unknown(), said()]), &place);
+        plain.lines(&update(vec![]), &location);
+        let ended = plain.lines(&update(vec![unknown(), said(), unknown(), said()]), &location);
         assert_eq!(ended.len(), 3, "{ended:?}");
         assert!(
             ended[0].contains("of a window of unknown size") && ended[1].contains("It is done."),

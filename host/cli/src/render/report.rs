@@ -68,17 +68,17 @@ pub(crate) fn found(view: &RunView, live: Option<bool>) -> RunView {
 pub(crate) fn report(
     look: &TerminalStyle,
     view: &RunView,
-    place: &RunLocation,
+    location: &RunLocation,
     aside: &ReportContext,
 ) -> String {
-    let mut text = status(look, view, place, aside.is_stopping);
+    let mut text = status(look, view, location, aside.is_stopping);
     for phase in &view.phases {
         text.push('\n');
         text.push_str(&phase_section(look, phase, view, aside));
     }
     text.push('\n');
-    text.extend(totals(view, place, aside).lines().map(|line| labelled(look, line)));
-    text.push_str(&next(look, view, place, aside));
+    text.extend(totals(view, location, aside).lines().map(|line| labelled(look, line)));
+    text.push_str(&next(look, view, location, aside));
     text
 }
 
@@ -88,7 +88,12 @@ pub(crate) fn is_stopping(view: &RunView, live: Option<bool>) -> bool {
 }
 
 /// The short form, for `baton status`: where it stands, the table, the questions.
-pub(crate) fn status(look: &TerminalStyle, view: &RunView, place: &RunLocation, is_stopping: bool) -> String {
+pub(crate) fn status(
+    look: &TerminalStyle,
+    view: &RunView,
+    location: &RunLocation,
+    is_stopping: bool,
+) -> String {
     let (word, tone) = text_format::run(view.status);
     let name = look.paint(Tone::Strong, &view.workflow);
     let (word, goal) = (look.paint(tone, word), look.wrap(&view.goal, 0));
@@ -122,12 +127,12 @@ pub(crate) fn status(look: &TerminalStyle, view: &RunView, place: &RunLocation, 
             "\nBaton is stopping: it gives the agents up to {}s to finish; then `baton resume {}{}` continues\n",
             END_GRACE.as_secs(),
             view.run,
-            place.flags
+            location.flags
         ));
     } else if view.status == RunStatus::Ended(RunOutcome::Interrupted) {
         text.push_str(&format!(
             "\nBaton is not running: `baton resume {}{}` continues\n",
-            view.run, place.flags
+            view.run, location.flags
         ));
     }
     let waits: Vec<String> = view.phases.iter().filter_map(|phase| text_format::waits(phase, look)).collect();
@@ -138,11 +143,11 @@ pub(crate) fn status(look: &TerminalStyle, view: &RunView, place: &RunLocation, 
     if view.set_aside {
         text.push_str(&format!(
             "\nIt was set aside by a later `baton run --restart`; only `baton resume {}{}` continues it\n",
-            view.run, place.flags
+            view.run, location.flags
         ));
     }
     for question in &view.questions {
-        text.push_str(&question_section(look, question, view, place));
+        text.push_str(&question_section(look, question, view, location));
     }
     text
 }
@@ -151,7 +156,7 @@ fn question_section(
     look: &TerminalStyle,
     question: &QuestionSummary,
     view: &RunView,
-    place: &RunLocation,
+    location: &RunLocation,
 ) -> String {
     let about = question.phase.as_ref().map(|phase| format!(" about {phase}")).unwrap_or_default();
     let head = look.paint(Tone::Warn, &format!("Question {}{about}", question.id));
@@ -159,7 +164,7 @@ fn question_section(
     let mut text = format!("\n{head}: {}\n", look.wrap(&in_a_line(&question.text), 0));
     for choice in &question.choices {
         let name = choice.name();
-        text.push_str(&format!("  baton answer {} {name}{which} --resume{}\n", view.run, place.flags));
+        text.push_str(&format!("  baton answer {} {name}{which} --resume{}\n", view.run, location.flags));
         if *choice == PauseAnswer::Retry {
             text.push_str("    add --message 'TEXT' to tell the agent something\n");
         }
@@ -313,7 +318,7 @@ fn labelled(look: &TerminalStyle, line: &str) -> String {
     }
 }
 
-fn totals(view: &RunView, place: &RunLocation, aside: &ReportContext) -> String {
+fn totals(view: &RunView, location: &RunLocation, aside: &ReportContext) -> String {
     let quota = match view.quota_wait_ms.0 {
         0 => String::new(),
         _ => format!(", and {} of waiting for a provider, which is not counted", view.quota_wait_ms),
@@ -330,7 +335,7 @@ fn totals(view: &RunView, place: &RunLocation, aside: &ReportContext) -> String 
     });
     let plan = plan.unwrap_or_default();
     let (refused, trees, commits) =
-        (refused_calls(view, place), leftover_worktrees(view), commits_failed(view));
+        (refused_calls(view, location), leftover_worktrees(view), commits_failed(view));
     let undone = match aside.is_undone {
         true => {
             "Undone     `baton undo` reverted the merges of its split phases: they are no longer in the workspace\n"
@@ -345,7 +350,7 @@ fn totals(view: &RunView, place: &RunLocation, aside: &ReportContext) -> String 
         view.active_ms,
         text_format::billed_of(&view.billed, view.phases.iter().flat_map(|phase| &phase.sessions)),
         cost_ceiling_caveat(view, aside),
-        place.config.workspace.display()
+        location.config.workspace.display()
     )
 }
 
@@ -399,8 +404,8 @@ fn leftover_worktrees(view: &RunView) -> String {
 }
 
 /// What to type next.
-fn next(look: &TerminalStyle, view: &RunView, place: &RunLocation, aside: &ReportContext) -> String {
-    let (run, flags) = (&view.run, &place.flags);
+fn next(look: &TerminalStyle, view: &RunView, location: &RunLocation, aside: &ReportContext) -> String {
+    let (run, flags) = (&view.run, &location.flags);
     let resume = format!("baton resume {run}{flags}");
     // Whoever comes back looks at the work first.
     let has_artifacts =

@@ -191,11 +191,11 @@ pub(crate) fn numbers(model: &Model) -> serde_json::Map<String, Value> {
 }
 
 fn sample(arm: &SimulatedArm, runs: &[SimulatedRun]) -> ArmSample {
-    let chosen = of_arm(arm).last().or(arm.pins.last());
+    let chosen = of_arm(arm).last().or(arm.bindings.last());
     ArmSample {
         arm: arm.name.clone(),
-        policy: chosen.map(|pin| pin.policy.clone()).unwrap_or_default(),
-        component: chosen.map(|pin| pin.component.clone()),
+        policy: chosen.map(|binding| binding.policy.clone()).unwrap_or_default(),
+        component: chosen.map(|binding| binding.component.clone()),
         weight: 1.0,
         measures: runs.iter().map(|run| run.measures.clone()).collect(),
         invalid: Vec::new(),
@@ -204,12 +204,14 @@ fn sample(arm: &SimulatedArm, runs: &[SimulatedRun]) -> ArmSample {
 
 /// What an arm decides, in the whole run.
 fn of_arm(arm: &SimulatedArm) -> impl Iterator<Item = &PolicyBinding> + Clone {
-    arm.pins.iter().filter(|pin| pin.from.layer == ConfigLayer::Experiment && pin.scope == PolicyScope::Run)
+    arm.bindings
+        .iter()
+        .filter(|binding| binding.from.layer == ConfigLayer::Experiment && binding.scope == PolicyScope::Run)
 }
 
-/// What is set for the policy of a pin otherwise than by default.
-fn set_of(arm: &SimulatedArm, pin: &PolicyBinding) -> BTreeMap<String, SettingValue> {
-    let Some(configured) = (arm.loaded)(&pin.first()) else { return BTreeMap::new() };
+/// What is set for the policy of a binding otherwise than by default.
+fn set_of(arm: &SimulatedArm, binding: &PolicyBinding) -> BTreeMap<String, SettingValue> {
+    let Some(configured) = (arm.loaded)(&binding.first()) else { return BTreeMap::new() };
     let schema = configured.policy().schema().unwrap_or_default();
     let is_default = |key: &String, value: &SettingValue| {
         schema.iter().any(|setting| setting.key == *key && setting.default == *value)
@@ -221,13 +223,13 @@ fn set_of(arm: &SimulatedArm, pin: &PolicyBinding) -> BTreeMap<String, SettingVa
 /// "odd, objectives-at-most = 3"; decisions with other settings each name theirs.
 fn policy_of(arm: &SimulatedArm) -> String {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
-    for pin in of_arm(arm) {
-        let set = set_of(arm, pin).into_iter();
+    for binding in of_arm(arm) {
+        let set = set_of(arm, binding).into_iter();
         let set = set.map(|(key, value)| format!(", {key} = {}", text_format::given(&value.into())));
-        let policy = format!("{}{}", pin.policy, set.collect::<String>());
+        let policy = format!("{}{}", binding.policy, set.collect::<String>());
         match said.iter_mut().find(|(known, _)| *known == policy) {
-            Some((_, decides)) => decides.push(pin.capability.name()),
-            None => said.push((policy, vec![pin.capability.name()])),
+            Some((_, decides)) => decides.push(binding.capability.name()),
+            None => said.push((policy, vec![binding.capability.name()])),
         }
     }
     match &said[..] {
@@ -252,20 +254,20 @@ fn summary(arm: &SimulatedArm, runs: &[SimulatedRun]) -> Value {
     .into_iter()
     .map(|ends| (ends.name().replace(' ', "_"), count(runs, |run| run.ends == ends).into()))
     .collect();
-    let pins: Vec<Value> = of_arm(arm)
-        .map(|pin| {
+    let bindings: Vec<Value> = of_arm(arm)
+        .map(|binding| {
             json!({
-                "decides": pin.capability,
-                "policy": pin.policy,
-                "component": pin.component,
-                "settings": pin.settings,
-                "set": set_of(arm, pin),
+                "decides": binding.capability,
+                "policy": binding.policy,
+                "component": binding.component,
+                "settings": binding.settings,
+                "set": set_of(arm, binding),
             })
         })
         .collect();
     json!({
         "name": arm.name,
-        "decides": pins,
+        "decides": bindings,
         "runs": runs.len(),
         "done": count(runs, |run| run.measures.standing == RunResult::Done),
         "ends": ends,

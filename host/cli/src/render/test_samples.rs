@@ -29,7 +29,7 @@ pub(crate) use splits::{crowd, split, split_and_done};
 /// 2026-02-12, 10:30 UTC.
 const START: UnixMs = UnixMs(1_770_892_200_000);
 
-pub(crate) fn place() -> RunLocation {
+pub(crate) fn location() -> RunLocation {
     let config = HostConfig {
         workspace: "/home/ada/calc".into(),
         state_root: "/srv/state".into(),
@@ -290,7 +290,7 @@ pub(crate) fn workflow() -> Workflow {
 }
 
 /// A policy that decides something.
-pub(crate) fn pin(policy: &str, capability: Capability, scope: PolicyScope) -> PolicyBinding {
+pub(crate) fn binding(policy: &str, capability: Capability, scope: PolicyScope) -> PolicyBinding {
     PolicyBinding {
         capability,
         policy: policy.into(),
@@ -307,7 +307,7 @@ pub(crate) fn pin(policy: &str, capability: Capability, scope: PolicyScope) -> P
 /// What a dry run of it might say.
 pub(crate) fn plan() -> DryRun {
     let workflow = workflow();
-    let pin = |capability| pin("resilience", capability, PolicyScope::Run);
+    let binding = |capability| binding("resilience", capability, PolicyScope::Run);
     let build = &workflow.phases[1];
     let prompt = |kind, objective: &str| PlannedPrompt {
         kind,
@@ -315,7 +315,7 @@ pub(crate) fn plan() -> DryRun {
         text: format!("## Your objective\n- [{objective}] Write it.\n\nReport to: .baton/r/inbox"),
     };
     DryRun {
-        pins: Capability::ALL.map(pin).to_vec(),
+        bindings: Capability::ALL.map(binding).to_vec(),
         sessions: vec![PlannedSession {
             session: "s2".into(),
             phase: build.id.clone(),

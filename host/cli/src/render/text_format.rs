@@ -557,9 +557,9 @@ mod tests {
         }];
         let said = "bad failed on 12 of 12 questions from which it did not abstain; resilience answered";
         let look = terminal_style::TerminalStyle::bare(100);
-        let text = report::report(&look, &view, &test_samples::place(), &report::ReportContext::default());
+        let text = report::report(&look, &view, &test_samples::location(), &report::ReportContext::default());
         assert!(text.contains(said), "{text}");
-        let text = report::status(&look, &view, &test_samples::place(), false);
+        let text = report::status(&look, &view, &test_samples::location(), false);
         assert!(text.contains(said), "{text}");
     }
 
@@ -581,7 +581,7 @@ mod tests {
         // A long chain leaves no room for the column of policies.
         view.phases.iter_mut().for_each(|phase| phase.policy = "growth (exhaustion), resilience ".repeat(9));
         let text =
-            report::status(&terminal_style::TerminalStyle::bare(80), &view, &test_samples::place(), false);
+            report::status(&terminal_style::TerminalStyle::bare(80), &view, &test_samples::location(), false);
         let said = "growth made 14 decisions (exhaustion 13, compaction 1)\nresilience made 1 decision (splitting 1)\n";
         assert!(text.contains(said), "{text}");
         assert!(!text.contains("POLICY"), "{text}");

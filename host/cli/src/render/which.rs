@@ -36,7 +36,7 @@ pub(crate) struct WhichReport {
     of: WhichSubject,
     /// The files that were looked for, and whether there is one.
     files: Vec<(ConfigLayer, String, bool)>,
-    seats: Vec<EffectiveBinding>,
+    bindings: Vec<EffectiveBinding>,
     /// Who is asked beside them and decides nothing.
     shadows: Vec<EffectiveBinding>,
     watch: bool,
@@ -54,7 +54,7 @@ pub(crate) struct EffectiveBinding {
     /// Who is asked where it abstains, in order.
     pub(crate) then: Vec<DecidingPolicy>,
     /// Who is taken where it is taken back, the next one first.
-    pub(crate) behind: Vec<FallbackPolicy>,
+    pub(crate) replaced: Vec<FallbackPolicy>,
     pub(crate) faults_in_row: u32,
 }
 
@@ -99,18 +99,19 @@ impl EffectiveBinding {
 }
 
 impl WhichReport {
-    pub(crate) fn new(of: WhichSubject, workflow: &Workflow, mut seats: Vec<EffectiveBinding>) -> Self {
+    pub(crate) fn new(of: WhichSubject, workflow: &Workflow, mut bindings: Vec<EffectiveBinding>) -> Self {
         // Phases stand as they do in the file.
         let place = |scope: &PolicyScope| match scope {
             PolicyScope::Phase { phase } => workflow.phases.iter().position(|known| known.id == *phase),
             PolicyScope::Run | PolicyScope::Role { .. } | PolicyScope::Shadow { .. } => None,
         };
-        seats.sort_by_cached_key(|seat| (place(&seat.scope), seat.scope.clone(), seat.capability));
-        let (shadows, seats) =
-            seats.into_iter().partition(|seat| matches!(seat.scope, PolicyScope::Shadow { .. }));
+        bindings
+            .sort_by_cached_key(|binding| (place(&binding.scope), binding.scope.clone(), binding.capability));
+        let (shadows, bindings) =
+            bindings.into_iter().partition(|binding| matches!(binding.scope, PolicyScope::Shadow { .. }));
         let policies = &workflow.policies;
         let (watch, breaker) = (policies.watch, policies.breaker);
-        Self { of, files: Vec::new(), seats, shadows, watch, breaker, experiments: Vec::new() }
+        Self { of, files: Vec::new(), bindings, shadows, watch, breaker, experiments: Vec::new() }
     }
 
     /// Says what a run would have to do with experiments.
@@ -143,15 +144,15 @@ impl WhichReport {
         for line in &self.experiments {
             text.push_str(&format!("{}\n", look.wrap(line, 0)));
         }
-        for group in self.seats.chunk_by(|a, b| a.scope == b.scope) {
+        for group in self.bindings.chunk_by(|a, b| a.scope == b.scope) {
             let Some(first) = group.first() else { continue };
             text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, &scope(&first.scope))));
-            text.push_str(&self.seats(group, look));
+            text.push_str(&self.bindings(group, look));
         }
         if !self.shadows.is_empty() {
             text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "shadows, which decide nothing")));
         }
-        text.push_str(&self.seats(&self.shadows, look));
+        text.push_str(&self.bindings(&self.shadows, look));
         text.push('\n');
         text.push_str(&match self.breaker {
             0 => "A policy that keeps failing stays in place: the next one answers each time.\n".to_owned(),
@@ -184,43 +185,44 @@ impl WhichReport {
         files.into_iter().map(|(layer, file)| format!("  {layer:9}  {file}\n")).collect()
     }
 
-    /// The seats of one scope; decisions about which the same is to be said share a line.
-    fn seats(&self, seats: &[EffectiveBinding], look: &TerminalStyle) -> String {
+    /// The bindings of one scope; decisions about which the same is to be said share a line.
+    fn bindings(&self, bindings: &[EffectiveBinding], look: &TerminalStyle) -> String {
         let mut rows: Vec<(Vec<&str>, &EffectiveBinding)> = Vec::new();
-        for seat in seats {
+        for binding in bindings {
             let is_like = |(_, other): &&mut (Vec<&str>, &EffectiveBinding)| {
-                (&other.decides, &other.then, &other.behind, other.faults_in_row)
-                    == (&seat.decides, &seat.then, &seat.behind, seat.faults_in_row)
+                (&other.decides, &other.then, &other.replaced, other.faults_in_row)
+                    == (&binding.decides, &binding.then, &binding.replaced, binding.faults_in_row)
             };
             match rows.iter_mut().find(is_like) {
-                Some((names, _)) => names.push(seat.capability.name()),
-                None => rows.push((vec![seat.capability.name()], seat)),
+                Some((names, _)) => names.push(binding.capability.name()),
+                None => rows.push((vec![binding.capability.name()], binding)),
             }
         }
         let rows: Vec<(String, String, &EffectiveBinding)> = rows
             .into_iter()
-            .map(|(names, seat)| {
-                (names.join(", "), name(&seat.decides.policy, &seat.decides.component), seat)
+            .map(|(names, binding)| {
+                (names.join(", "), name(&binding.decides.policy, &binding.decides.component), binding)
             })
             .collect();
         let widest =
             |of: fn(&(String, String, &EffectiveBinding)) -> usize| rows.iter().map(of).max().unwrap_or(0);
         let (what, who) = (widest(|row| row.0.chars().count()), widest(|row| row.1.chars().count()));
         let mut text = String::new();
-        for (names, policy, seat) in &rows {
-            let size = seat.decides.bytes.map(|bytes| text_format::bytes(bytes as u64)).unwrap_or_default();
-            let from = origin(&seat.decides.from, look);
+        for (names, policy, binding) in &rows {
+            let size =
+                binding.decides.bytes.map(|bytes| text_format::bytes(bytes as u64)).unwrap_or_default();
+            let from = origin(&binding.decides.from, look);
             text.push_str(format!("  {names:what$}  {policy:who$}  {size:>8}  {from}").trim_end());
             text.push('\n');
-            for line in self.details(seat, look) {
+            for line in self.details(binding, look) {
                 text.push_str(&format!("    {line}\n"));
             }
         }
         text
     }
 
-    fn details(&self, seat: &EffectiveBinding, look: &TerminalStyle) -> Vec<String> {
-        let DecidingPolicy { set, asked, granted, .. } = &seat.decides;
+    fn details(&self, binding: &EffectiveBinding, look: &TerminalStyle) -> Vec<String> {
+        let DecidingPolicy { set, asked, granted, .. } = &binding.decides;
         let is_set = |set: &ChangedSetting| {
             let from = origin(&set.from, look);
             let (value, default) = match edited(&set.value, &set.default) {
@@ -245,13 +247,13 @@ impl WhichReport {
             let word = look.paint(Tone::Warn, "is not granted");
             lines.push(format!("{word} {}", text_format::grants(&refused)));
         }
-        if seat.faults_in_row > 0 {
-            let faults = format!("{} in a row", text_format::count(seat.faults_in_row, "fault"));
+        if binding.faults_in_row > 0 {
+            let faults = format!("{} in a row", text_format::count(binding.faults_in_row, "fault"));
             lines.push(look.paint(Tone::Warn, &faults));
         }
-        let is_layer = seat.decides.asks_next.contains(&seat.capability);
-        if is_layer || !seat.has_only_built_in_fallback() {
-            let then: Vec<String> = seat
+        let is_layer = binding.decides.asks_next.contains(&binding.capability);
+        if is_layer || !binding.has_only_built_in_fallback() {
+            let then: Vec<String> = binding
                 .then
                 .iter()
                 .map(|link| fallback_text(&link.policy, &link.component, &link.from))
@@ -260,9 +262,9 @@ impl WhichReport {
             lines.push(format!("{way} {}", then.join(", then ")));
             // One policy may stand there twice, with other settings.
             let is_twice = |link: &DecidingPolicy| {
-                seat.then.iter().filter(|other| other.policy == link.policy).count() > 1
+                binding.then.iter().filter(|other| other.policy == link.policy).count() > 1
             };
-            for link in &seat.then {
+            for link in &binding.then {
                 let whose = match is_twice(link) {
                     true => format!("{} ({})", link.policy, text_format::layer(link.from.layer)),
                     false => link.policy.clone(),
@@ -270,13 +272,13 @@ impl WhichReport {
                 lines.extend(link.set.iter().map(|set| format!("  {whose}: {}", is_set(set))));
             }
         }
-        if !seat.behind.is_empty() {
-            let behind: Vec<String> = seat
-                .behind
+        if !binding.replaced.is_empty() {
+            let replaced: Vec<String> = binding
+                .replaced
                 .iter()
-                .map(|behind| fallback_text(&behind.policy, &behind.component, &behind.from))
+                .map(|replaced| fallback_text(&replaced.policy, &replaced.component, &replaced.from))
                 .collect();
-            lines.push(look.paint(Tone::Dim, &format!("behind it: {}", behind.join(", then "))));
+            lines.push(look.paint(Tone::Dim, &format!("behind it: {}", replaced.join(", then "))));
         }
         lines
     }
@@ -306,8 +308,8 @@ impl WhichReport {
         if !self.experiments.is_empty() {
             document.insert("experiments".into(), json!(self.experiments));
         }
-        document.insert("seats".into(), self.seats.iter().map(seat).collect::<Vec<_>>().into());
-        document.insert("shadows".into(), self.shadows.iter().map(seat).collect::<Vec<_>>().into());
+        document.insert("seats".into(), self.bindings.iter().map(binding).collect::<Vec<_>>().into());
+        document.insert("shadows".into(), self.shadows.iter().map(binding).collect::<Vec<_>>().into());
         document.insert("watch".into(), self.watch.into());
         document.insert("breaker".into(), self.breaker.into());
         document.into()
@@ -324,13 +326,20 @@ fn edited(value: &SettingValue, default: &SettingValue) -> Option<(String, usize
     (kept * 2 > default.len() && !edits.is_empty()).then(|| (edits.join(" "), default.len()))
 }
 
-/// Of the pins that a run begins with those that decide; the rest stands behind.
-pub(crate) fn in_place(pins: &[PolicyBinding]) -> Vec<&PolicyBinding> {
-    let is_seat = |pin: &PolicyBinding, other: &PolicyBinding| {
-        pin.scope == other.scope && pin.capability == other.capability
+/// Of the bindings that a run begins with those that decide; the rest stands behind.
+pub(crate) fn in_place(bindings: &[PolicyBinding]) -> Vec<&PolicyBinding> {
+    let is_same_binding = |binding: &PolicyBinding, other: &PolicyBinding| {
+        binding.scope == other.scope && binding.capability == other.capability
     };
-    let later = |index: usize, pin: &PolicyBinding| pins[index + 1..].iter().any(|other| is_seat(pin, other));
-    pins.iter().enumerate().filter(|(index, pin)| !later(*index, pin)).map(|(_, pin)| pin).collect()
+    let later = |index: usize, binding: &PolicyBinding| {
+        bindings[index + 1..].iter().any(|other| is_same_binding(binding, other))
+    };
+    bindings
+        .iter()
+        .enumerate()
+        .filter(|(index, binding)| !later(*index, binding))
+        .map(|(_, binding)| binding)
+        .collect()
 }
 
 /// "run", "role reviewer", "phase build".
@@ -362,8 +371,8 @@ fn fallback_text(policy: &str, component: &Digest, from: &ConfigSource) -> Strin
     format!("{} ({})", name(policy, component), text_format::layer(from.layer))
 }
 
-fn seat(seat: &EffectiveBinding) -> Value {
-    let EffectiveBinding { decides, then, behind, .. } = seat;
+fn binding(binding: &EffectiveBinding) -> Value {
+    let EffectiveBinding { decides, then, replaced, .. } = binding;
     let settings = |of: &DecidingPolicy| -> Map<String, Value> {
         let said = |set: &ChangedSetting| json!({ "value": set.value, "default": set.default, "from": from(&set.from) });
         of.set.iter().map(|set| (set.key.clone(), said(set))).collect()
@@ -379,14 +388,14 @@ fn seat(seat: &EffectiveBinding) -> Value {
             })
         })
         .collect();
-    let behind: Vec<Value> = behind
+    let replaced: Vec<Value> = replaced
         .iter()
-        .map(|behind| {
-            json!({ "policy": behind.policy, "component": behind.component, "from": from(&behind.from) })
+        .map(|replaced| {
+            json!({ "policy": replaced.policy, "component": replaced.component, "from": from(&replaced.from) })
         })
         .collect();
     let mut document = json!({
-        "decision": seat.capability,
+        "decision": binding.capability,
         "policy": decides.policy,
         "component": decides.component,
         "bytes": decides.bytes,
@@ -398,10 +407,10 @@ fn seat(seat: &EffectiveBinding) -> Value {
             "refused": decides.granted.lacks(&decides.asked),
         },
         "where_it_abstains": then,
-        "faults_in_row": seat.faults_in_row,
-        "behind": behind,
+        "faults_in_row": binding.faults_in_row,
+        "behind": replaced,
     });
-    let scope = json!(seat.scope);
+    let scope = json!(binding.scope);
     if let (Some(document), Value::Object(mut scope)) = (document.as_object_mut(), scope) {
         // A shadow is called after its policy, with a number where two have one name.
         if let Some(shadow) = scope.remove("policy") {

@@ -194,7 +194,7 @@ impl Task {
     }
 
     /// Reads it alone.
-    pub(crate) fn read(&self, place: &LocationArgs) -> anyhow::Result<LoadedTask> {
+    pub(crate) fn read(&self, location: &LocationArgs) -> anyhow::Result<LoadedTask> {
         match self {
             Task::File(path) => {
                 let text = text_of(path)?;
@@ -215,7 +215,7 @@ impl Task {
                     plan.reopen();
                 }
                 let real = fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
-                let workspace = RunLocation::here(place)?.config.workspace;
+                let workspace = RunLocation::here(location)?.config.workspace;
                 let draft = WorkflowDraft::of_plan(&plan, path, &workspace)?;
                 self.load_draft(draft, Some(real))
             }
@@ -249,12 +249,15 @@ impl Task {
     }
 
     /// Reads it and the layers beneath it.
-    pub(crate) fn parse_with_layers(&self, place: &LocationArgs) -> anyhow::Result<(Workflow, ConfigLayers)> {
-        let read = self.read(place)?;
-        let folder = RunLocation::folder(place, read.reading.workflow())?;
+    pub(crate) fn parse_with_layers(
+        &self,
+        location: &LocationArgs,
+    ) -> anyhow::Result<(Workflow, ConfigLayers)> {
+        let read = self.read(location)?;
+        let folder = RunLocation::folder(location, read.reading.workflow())?;
         let layers = ConfigLayers::read(folder.as_deref())?;
         let own_floor = layers.own_floor(SandboxLevel::Off);
-        self.expect_allowed_workspace(place, read.reading.workflow(), folder.as_deref(), &own_floor)?;
+        self.expect_allowed_workspace(location, read.reading.workflow(), folder.as_deref(), &own_floor)?;
         let workflow =
             self.confined(layers.beneath(read.reading), &layers.floor()?, read.named, folder.as_deref())?;
         Ok((workflow, layers))
@@ -268,13 +271,13 @@ impl Task {
         script: Option<&Path>,
         sandbox: SandboxLevel,
         handed_over: &RoleGrantArgs,
-        place: &LocationArgs,
+        location: &LocationArgs,
     ) -> anyhow::Result<Workflow> {
-        let LoadedTask { reading, draft, plan, named } = self.read(place)?;
-        let folder = RunLocation::folder(place, reading.workflow())?;
+        let LoadedTask { reading, draft, plan, named } = self.read(location)?;
+        let folder = RunLocation::folder(location, reading.workflow())?;
         let layers = ConfigLayers::read(folder.as_deref())?;
         let own_floor = layers.own_floor(sandbox);
-        self.expect_allowed_workspace(place, reading.workflow(), folder.as_deref(), &own_floor)?;
+        self.expect_allowed_workspace(location, reading.workflow(), folder.as_deref(), &own_floor)?;
         let mut floor = layers.floor()?;
         floor.level = floor.level.max(sandbox);
         let workflow = layers.beneath(reading);

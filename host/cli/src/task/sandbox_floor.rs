@@ -21,12 +21,12 @@ impl Task {
     /// without links.
     pub(super) fn expect_allowed_workspace(
         &self,
-        place: &LocationArgs,
+        location: &LocationArgs,
         workflow: &Workflow,
         folder: Option<&Path>,
         own_floor: &Sandbox,
     ) -> anyhow::Result<()> {
-        let Some(folder) = folder.filter(|_| place.workspace.is_none() && workflow.workspace.is_some())
+        let Some(folder) = folder.filter(|_| location.workspace.is_none() && workflow.workspace.is_some())
         else {
             return Ok(());
         };
@@ -161,8 +161,8 @@ mod tests {
             let real = written.canonicalize().unwrap();
             let written = WorkspaceChoice::Folder(written.to_str().unwrap().to_owned());
             let workflow = Workflow { workspace: Some(written), ..Workflow::default() };
-            let place = LocationArgs { workspace: named, state_dir: None };
-            let result = task.expect_allowed_workspace(&place, &workflow, Some(&real), floor);
+            let location = LocationArgs { workspace: named, state_dir: None };
+            let result = task.expect_allowed_workspace(&location, &workflow, Some(&real), floor);
             result.err().map(|error| error.to_string())
         };
         for on in [SandboxLevel::Write, SandboxLevel::Strict].map(level) {
@@ -205,9 +205,9 @@ mod tests {
             let real = written.canonicalize().unwrap();
             let written = WorkspaceChoice::Folder(written.to_str().unwrap().to_owned());
             let workflow = Workflow { workspace: Some(written), ..Workflow::default() };
-            let place = LocationArgs { workspace: named, state_dir: None };
+            let location = LocationArgs { workspace: named, state_dir: None };
             let floor = Sandbox::of(level);
-            let result = task.expect_allowed_workspace(&place, &workflow, Some(&real), &floor);
+            let result = task.expect_allowed_workspace(&location, &workflow, Some(&real), &floor);
             result.err().map(|error| error.to_string())
         };
         let off = SandboxLevel::Off;

@@ -45,11 +45,11 @@ impl Task {
     pub(crate) fn lists_notice(
         &self,
         workflow: &Workflow,
-        place: &LocationArgs,
+        location: &LocationArgs,
     ) -> anyhow::Result<Option<String>> {
-        let read = self.read(place)?;
+        let read = self.read(location)?;
         let own = read.reading.workflow();
-        let layers = ConfigLayers::read(RunLocation::folder(place, own)?.as_deref())?;
+        let layers = ConfigLayers::read(RunLocation::folder(location, own)?.as_deref())?;
         let mut said: Vec<String> = Vec::new();
         for (name, role) in workflow.roles.iter().filter(|(_, role)| role.sandbox.is_on()) {
             let given = SANDBOX_LISTS.iter().filter_map(|(does, list)| {

@@ -21,10 +21,11 @@ pub enum ActionOutcome {
         /// What it and its driver can do.
         capabilities: Capabilities,
     },
-    /// Of `Prompt`, `Compact`, `Interrupt`, `End`: the agent has it. What it does with it comes as events.
+    /// Of `Prompt`, `Compact`, `Interrupt`, `EndSession`: the agent has it. What it does with it comes as events.
     Delivered,
-    /// Of `Assess`.
-    Assessed {
+    /// Of `MeasureWorkspace`.
+    #[serde(rename = "assessed")]
+    WorkspaceMeasured {
         /// What is on disk.
         facts: WorkspaceFacts,
     },
@@ -38,7 +39,7 @@ pub enum ActionOutcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         index: Option<ArtifactRef>,
     },
-    /// Of `Inspect`.
+    /// Of `ValidateHandoff`.
     Inspected {
         /// Paths that the document names, and that are neither in the workspace nor in the store.
         missing_files: Vec<String>,
@@ -76,9 +77,9 @@ pub enum ActionOutcome {
         /// the folder (C11).
         base: Option<String>,
     },
-    /// Of `Branch`: the tree is there and ready.
+    /// Of `CreateWorktree`: the tree is there and ready.
     Branched,
-    /// Of `Commit`.
+    /// Of `CommitWorktree`.
     Committed {
         /// The commit with everything of the work.
         commit: String,
@@ -100,7 +101,7 @@ pub enum ActionOutcome {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         by_checks: Vec<String>,
     },
-    /// Of `Restore`: how the tree differed from the commit, workspace-relative, at most 100 files a list.
+    /// Of `RestoreWorktree`: how the tree differed from the commit, workspace-relative, at most 100 files a list.
     Restored {
         /// Files that were not as they are in the commit.
         changed: Vec<String>,
@@ -116,9 +117,9 @@ pub enum ActionOutcome {
         /// Files that it brought or changed.
         files: u32,
     },
-    /// Of `Unmerge`: no merge stands open there.
+    /// Of `AbortMerge`: no merge stands open there.
     Unmerged,
-    /// Of `Commit`, `Merge` and `Land`: a merge stands open in the tree where the parts come together, and waits for somebody to
+    /// Of `CommitWorktree`, `Merge` and `Land`: a merge stands open in the tree where the parts come together, and waits for somebody to
     /// resolve it. Nothing else was changed.
     Conflicted {
         /// Files with conflicts, workspace-relative, at most 100.
@@ -136,7 +137,7 @@ pub enum ActionOutcome {
         /// Files that it brought or changed.
         files: u32,
     },
-    /// Of `Ask` and `Finish`: people and files know.
+    /// Of `AskUser` and `Finish`: people and files know.
     Announced,
     /// It did not work. Nothing is retried by the runtime: core decides.
     Failed {

@@ -1,5 +1,5 @@
-//! Who decides where: the pins of a run, what stands behind each, and the breaker that takes one back that keeps failing (M3).
-//! A question goes to the narrowest scope that has a pin. Loads nothing: the host follows what is said here.
+//! Who decides where: the bindings of a run, what stands behind each, and the breaker that takes one back that keeps failing (M3).
+//! A question goes to the narrowest scope that has a binding. Loads nothing: the host follows what is said here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,17 @@ use crate::workflow::{PolicyScope, Workflow};
 
 use super::Run;
 
-/// Pins that are remembered behind the one that decides. A person who rolls back goes one step, seldom two.
+/// Bindings that are remembered behind the one that decides. A person who rolls back goes one step, seldom two.
 const MAX_REPLACED_BINDINGS: usize = 8;
 
 /// Policies of one chain, the built-in one at its end included; the engine has room for so many (`CHAIN_LINKS_MAX` there).
 const CHAIN_LINKS_MAX: usize = 5;
 
-/// Everything that is pinned.
+/// Everything that is bound.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct BindingTable {
-    seats: BTreeMap<(PolicyScope, Capability), BindingState>,
-    changes: u64,
+    by_scope: BTreeMap<(PolicyScope, Capability), BindingState>,
+    generation: u64,
     /// The components that have made such a decision in this run, in any scope.
     decided: BTreeSet<(Capability, Digest)>,
 }
@@ -30,13 +30,13 @@ pub(super) struct BindingTable {
 /// Who decides one thing in one scope.
 #[derive(Clone, Debug, PartialEq)]
 struct BindingState {
-    pin: PolicyBinding,
+    binding: PolicyBinding,
     /// It is good enough to come back by itself: the run began with it, or it has decided without a fault.
-    proven: bool,
+    is_proven: bool,
     /// Of each policy of the chain its faults, by component and settings. To abstain is none, and decides nothing.
     faults: BTreeMap<(Digest, Digest), FaultCounts>,
     /// What others were put in the place of, the newest last.
-    behind: Vec<ReplacedBinding>,
+    replaced: Vec<ReplacedBinding>,
     /// How many of those stood there when the run began; nobody put anything in their place, so there is no way back to them.
     initial_count: usize,
     /// The run began without a policy of this scope's own: after the last step back the next wider scope decides here again.
@@ -76,26 +76,26 @@ impl FaultCounts {
 /// What another was put in the place of.
 #[derive(Clone, Debug, PartialEq)]
 struct ReplacedBinding {
-    pin: PolicyBinding,
-    proven: bool,
+    binding: PolicyBinding,
+    is_proven: bool,
 }
 
 impl BindingState {
     /// There is a way back.
     fn has_replaced_binding(&self) -> bool {
-        self.inherits_wider || self.behind.len() > self.initial_count
+        self.inherits_wider || self.replaced.len() > self.initial_count
     }
 
     /// What was replaced by a person or a file and has decided without a fault, the newest. What the run began with is replaced by nobody:
     /// after a fault the rest of its own chain is asked.
     fn last_known_good(&self) -> Option<&PolicyBinding> {
-        let swapped = self.behind.iter().rev().filter(|_| self.has_replaced_binding());
-        swapped.filter(|replaced| replaced.proven).map(|replaced| &replaced.pin).next()
+        let swapped = self.replaced.iter().rev().filter(|_| self.has_replaced_binding());
+        swapped.filter(|replaced| replaced.is_proven).map(|replaced| &replaced.binding).next()
     }
 
     /// The next step back leaves this scope to the next wider one.
     fn reverts_to_wider_scope(&self) -> bool {
-        self.inherits_wider && self.behind.len() <= 1
+        self.inherits_wider && self.replaced.len() <= 1
     }
 
     /// Counts what the policies of the chain made of one question, about work that goes on or not. Gives the first that has failed `most`
@@ -108,12 +108,12 @@ impl BindingState {
     ) -> Option<(u32, &'l FaultRecord)> {
         // Answers of one that has been replaced meanwhile say nothing about this one.
         let is_own = |by: DecisionSource, component: &Digest| match by {
-            DecisionSource::Configured => *component == self.pin.component,
-            DecisionSource::Next => self.pin.then.iter().any(|link| link.component == *component),
+            DecisionSource::Configured => *component == self.binding.component,
+            DecisionSource::Next => self.binding.then.iter().any(|link| link.component == *component),
             _ => false,
         };
         let own_fault = |record: &FaultRecord| {
-            let link = self.pin.links().find(|link| is_of(record, link))?;
+            let link = self.binding.links().find(|link| is_of(record, link))?;
             is_own(record.by, &record.component).then_some((link.component, link.settings))
         };
         let failed: Vec<_> =
@@ -126,7 +126,7 @@ impl BindingState {
                 .iter_mut()
                 .filter(|((component, settings), _)| component == decided && has_settings(settings));
             own.for_each(|(_, faults)| faults.decided(is_at_work));
-            self.proven |= failed.is_empty();
+            self.is_proven |= failed.is_empty();
         }
         let mut broken = None;
         for (key, record) in failed {
@@ -141,29 +141,30 @@ impl BindingState {
 
     /// One step back, without the links that failed.
     fn restore_replaced(&mut self, back: ReplacedBinding, failed: impl Fn(&BindingLink) -> bool) {
-        (self.pin, self.proven) = (back.pin, back.proven);
-        self.initial_count = self.initial_count.min(self.behind.len());
-        self.pin.then.retain(|link| !failed(link));
+        (self.binding, self.is_proven) = (back.binding, back.is_proven);
+        self.initial_count = self.initial_count.min(self.replaced.len());
+        self.binding.then.retain(|link| !failed(link));
         self.faults.clear();
     }
 
     /// Takes the links that failed out of the chain, and out of what it was put in the place of; the others keep their places. False if none
     /// would be left.
     fn remove_failed_links(&mut self, failed: impl Fn(&BindingLink) -> bool) -> bool {
-        let Some(pin) = without(&self.pin, &failed) else { return false };
-        self.pin = pin;
-        for replaced in &mut self.behind {
-            replaced.pin = without(&replaced.pin, &failed).unwrap_or_else(|| replaced.pin.clone());
+        let Some(binding) = without(&self.binding, &failed) else { return false };
+        self.binding = binding;
+        for replaced in &mut self.replaced {
+            replaced.binding =
+                without(&replaced.binding, &failed).unwrap_or_else(|| replaced.binding.clone());
         }
         // What the run began with behind the chain is all that is left of it.
         if !self.has_replaced_binding()
-            && self.behind.last().is_some_and(|last| last.pin.is_same_as(&self.pin))
+            && self.replaced.last().is_some_and(|last| last.binding.is_same_as(&self.binding))
         {
-            self.pin = self.behind.pop().map_or_else(|| self.pin.clone(), |last| last.pin);
-            self.initial_count = self.behind.len();
+            self.binding = self.replaced.pop().map_or_else(|| self.binding.clone(), |last| last.binding);
+            self.initial_count = self.replaced.len();
         }
         let is_left = |(component, settings): &(Digest, Digest)| {
-            self.pin.links().any(|link| link.component == *component && link.settings == *settings)
+            self.binding.links().any(|link| link.component == *component && link.settings == *settings)
         };
         self.faults.retain(|key, _| is_left(key));
         true
@@ -174,30 +175,30 @@ impl BindingState {
 #[derive(Clone, Debug, PartialEq)]
 pub struct BindingView<'a> {
     /// Who decides.
-    pub pin: &'a PolicyBinding,
+    pub binding: &'a PolicyBinding,
     /// What it stands in the place of, the newest last.
-    pub behind: Vec<&'a PolicyBinding>,
+    pub replaced: Vec<&'a PolicyBinding>,
     /// The newest of those that has decided without a fault, if the one in place was put in its place: after a fault it is asked before
     /// the rest of the chain.
-    pub proven: Option<&'a PolicyBinding>,
+    pub last_known_good: Option<&'a PolicyBinding>,
     /// Faults since it last decided such a question; of a chain those of the policy that has most.
     pub faults_in_row: u32,
 }
 
 impl BindingTable {
-    /// In order; of two for the same seat the later one decides, and the other stands behind it.
-    pub(super) fn from_pins(pins: &[PolicyBinding], workflow: &Workflow) -> Self {
-        let mut seats = Self::default();
-        for pin in pins {
-            seats.put(pin, workflow);
+    /// In order; of two for the same scope and decision the later one decides, and the other stands behind it.
+    pub(super) fn from_bindings(bindings: &[PolicyBinding], workflow: &Workflow) -> Self {
+        let mut table = Self::default();
+        for binding in bindings {
+            table.put(binding, workflow);
         }
-        for seat in seats.seats.values_mut() {
-            seat.proven = true;
-            seat.behind.iter_mut().for_each(|replaced| replaced.proven = true);
-            seat.initial_count = seat.behind.len();
-            seat.inherits_wider = false;
+        for binding_state in table.by_scope.values_mut() {
+            binding_state.is_proven = true;
+            binding_state.replaced.iter_mut().for_each(|replaced| replaced.is_proven = true);
+            binding_state.initial_count = binding_state.replaced.len();
+            binding_state.inherits_wider = false;
         }
-        seats
+        table
     }
 
     /// Who decides in the next wider scope.
@@ -207,18 +208,20 @@ impl BindingTable {
         capability: Capability,
         workflow: &Workflow,
     ) -> Option<&PolicyBinding> {
-        let seat = |scope| self.seats.get(&(scope, capability)).map(|seat| &seat.pin);
-        scope.wider(workflow).find_map(seat)
+        let binding_in =
+            |scope| self.by_scope.get(&(scope, capability)).map(|binding_state| &binding_state.binding);
+        scope.wider(workflow).find_map(binding_in)
     }
 
-    /// Who decides in a scope now: somebody who was pinned there, or else in the next wider one.
+    /// Who decides in a scope now: somebody who was bound there, or else in the next wider one.
     fn in_force(
         &self,
         scope: &PolicyScope,
         capability: Capability,
         workflow: &Workflow,
     ) -> Option<&PolicyBinding> {
-        let here = self.seats.get(&(scope.clone(), capability)).map(|seat| &seat.pin);
+        let here =
+            self.by_scope.get(&(scope.clone(), capability)).map(|binding_state| &binding_state.binding);
         here.or_else(|| self.wider(scope, capability, workflow))
     }
 
@@ -231,83 +234,90 @@ impl BindingTable {
         workflow: &Workflow,
     ) {
         let is_gone = |link: &BindingLink| *link == gone.first() && !back.links().any(|kept| kept == *link);
-        for ((scope, capability), seat) in &mut self.seats {
+        for ((scope, capability), binding_state) in &mut self.by_scope {
             let is_narrower = scope.wider(workflow).any(|wider| wider == gone.scope);
-            if *capability != gone.capability || !is_narrower || !seat.inherits_wider {
+            if *capability != gone.capability || !is_narrower || !binding_state.inherits_wider {
                 continue;
             }
-            for ReplacedBinding { pin, .. } in &mut seat.behind {
-                if pin.first() == gone.first() {
-                    *pin = PolicyBinding { scope: scope.clone(), ..back.clone() };
+            for ReplacedBinding { binding, .. } in &mut binding_state.replaced {
+                if binding.first() == gone.first() {
+                    *binding = PolicyBinding { scope: scope.clone(), ..back.clone() };
                 }
-                pin.then.retain(|link| !is_gone(link));
+                binding.then.retain(|link| !is_gone(link));
             }
-            seat.pin.then.retain(|link| !is_gone(link));
+            binding_state.binding.then.retain(|link| !is_gone(link));
         }
     }
 
-    fn key(pin: &PolicyBinding) -> (PolicyScope, Capability) {
-        (pin.scope.clone(), pin.capability)
+    fn key(binding: &PolicyBinding) -> (PolicyScope, Capability) {
+        (binding.scope.clone(), binding.capability)
     }
 
     /// False where this very chain decides there already, and nothing changes. Behind the first one of a narrow scope stands whoever decided
     /// there until then.
-    fn put(&mut self, pin: &PolicyBinding, workflow: &Workflow) -> bool {
-        if self.has(pin) {
+    fn put(&mut self, binding: &PolicyBinding, workflow: &Workflow) -> bool {
+        if self.has(binding) {
             return false;
         }
-        self.changes += 1;
-        match self.seats.get_mut(&Self::key(pin)) {
-            Some(seat) => {
-                let replaced = std::mem::replace(&mut seat.pin, pin.clone());
-                seat.behind.push(ReplacedBinding { pin: replaced, proven: seat.proven });
-                seat.proven = false;
-                seat.faults.clear();
+        self.generation += 1;
+        match self.by_scope.get_mut(&Self::key(binding)) {
+            Some(binding_state) => {
+                let replaced = std::mem::replace(&mut binding_state.binding, binding.clone());
+                binding_state
+                    .replaced
+                    .push(ReplacedBinding { binding: replaced, is_proven: binding_state.is_proven });
+                binding_state.is_proven = false;
+                binding_state.faults.clear();
                 // What the run began with stays, and so does the first of a scope that had none of its own.
-                let over = seat.behind.len().saturating_sub(MAX_REPLACED_BINDINGS);
-                let first = (seat.initial_count + 1).min(MAX_REPLACED_BINDINGS);
-                seat.behind.drain(first..first + over);
+                let over = binding_state.replaced.len().saturating_sub(MAX_REPLACED_BINDINGS);
+                let first = (binding_state.initial_count + 1).min(MAX_REPLACED_BINDINGS);
+                binding_state.replaced.drain(first..first + over);
             }
             None => {
-                let wider = self.wider(&pin.scope, pin.capability, workflow);
+                let wider = self.wider(&binding.scope, binding.capability, workflow);
                 let until_then = |wider: &PolicyBinding| ReplacedBinding {
-                    pin: PolicyBinding { scope: pin.scope.clone(), ..wider.clone() },
-                    proven: true,
+                    binding: PolicyBinding { scope: binding.scope.clone(), ..wider.clone() },
+                    is_proven: true,
                 };
-                let behind = wider.map(until_then).into_iter().collect();
-                let pin = pin.clone();
-                let seat = BindingState {
-                    pin,
-                    proven: false,
+                let replaced = wider.map(until_then).into_iter().collect();
+                let binding = binding.clone();
+                let binding_state = BindingState {
+                    binding,
+                    is_proven: false,
                     faults: BTreeMap::new(),
-                    behind,
+                    replaced,
                     initial_count: 0,
                     inherits_wider: true,
                 };
-                self.seats.insert((seat.pin.scope.clone(), seat.pin.capability), seat);
+                self.by_scope.insert(
+                    (binding_state.binding.scope.clone(), binding_state.binding.capability),
+                    binding_state,
+                );
             }
         }
         true
     }
 
-    /// Whether this very chain decides in the pin's own scope already.
-    fn has(&self, pin: &PolicyBinding) -> bool {
-        self.seats.get(&Self::key(pin)).is_some_and(|seat| seat.pin.is_same_as(pin))
+    /// Whether this very chain decides in the binding's own scope already.
+    fn has(&self, binding: &PolicyBinding) -> bool {
+        self.by_scope
+            .get(&Self::key(binding))
+            .is_some_and(|binding_state| binding_state.binding.is_same_as(binding))
     }
 
-    /// One step back, to this pin.
-    fn roll_back(&mut self, pin: &PolicyBinding, workflow: &Workflow) {
-        let Some(seat) = self.seats.get_mut(&Self::key(pin)) else {
-            self.put(pin, workflow);
+    /// One step back, to this binding.
+    fn roll_back(&mut self, binding: &PolicyBinding, workflow: &Workflow) {
+        let Some(binding_state) = self.by_scope.get_mut(&Self::key(binding)) else {
+            self.put(binding, workflow);
             return;
         };
-        self.changes += 1;
-        if seat.reverts_to_wider_scope() {
-            self.seats.remove(&Self::key(pin));
+        self.generation += 1;
+        if binding_state.reverts_to_wider_scope() {
+            self.by_scope.remove(&Self::key(binding));
         } else {
-            seat.proven = seat.behind.pop().is_some_and(|replaced| replaced.proven);
-            seat.pin = pin.clone();
-            seat.faults.clear();
+            binding_state.is_proven = binding_state.replaced.pop().is_some_and(|replaced| replaced.is_proven);
+            binding_state.binding = binding.clone();
+            binding_state.faults.clear();
         }
     }
 
@@ -318,33 +328,42 @@ impl BindingTable {
         capability: Capability,
         workflow: &Workflow,
     ) -> Option<PolicyBinding> {
-        let seat = self.seats.get(&(scope.clone(), capability)).filter(|seat| seat.has_replaced_binding())?;
-        let wider = || self.wider(scope, capability, workflow).filter(|_| seat.reverts_to_wider_scope());
-        let pin = wider().or_else(|| seat.behind.last().map(|replaced| &replaced.pin))?;
-        Some(PolicyBinding { scope: scope.clone(), ..pin.clone() })
+        let binding_state = self
+            .by_scope
+            .get(&(scope.clone(), capability))
+            .filter(|binding_state| binding_state.has_replaced_binding())?;
+        let wider =
+            || self.wider(scope, capability, workflow).filter(|_| binding_state.reverts_to_wider_scope());
+        let binding = wider().or_else(|| binding_state.replaced.last().map(|replaced| &replaced.binding))?;
+        Some(PolicyBinding { scope: scope.clone(), ..binding.clone() })
     }
 }
 
 impl Run {
     /// The components that decide, by scope and capability.
-    pub fn pins(&self) -> impl Iterator<Item = &PolicyBinding> {
-        self.seats.seats.values().map(|seat| &seat.pin)
+    pub fn bindings(&self) -> impl Iterator<Item = &PolicyBinding> {
+        self.bindings.by_scope.values().map(|binding_state| &binding_state.binding)
     }
 
     /// The same, with what stands behind each.
-    pub fn seats(&self) -> impl Iterator<Item = BindingView<'_>> {
-        self.seats.seats.values().map(|seat| BindingView {
-            pin: &seat.pin,
-            behind: seat.behind.iter().map(|replaced| &replaced.pin).collect(),
-            proven: seat.last_known_good(),
-            faults_in_row: seat.faults.values().map(|faults| faults.most()).max().unwrap_or_default(),
+    pub fn binding_views(&self) -> impl Iterator<Item = BindingView<'_>> {
+        self.bindings.by_scope.values().map(|binding_state| BindingView {
+            binding: &binding_state.binding,
+            replaced: binding_state.replaced.iter().map(|replaced| &replaced.binding).collect(),
+            last_known_good: binding_state.last_known_good(),
+            faults_in_row: binding_state
+                .faults
+                .values()
+                .map(|faults| faults.most())
+                .max()
+                .unwrap_or_default(),
         })
     }
 
     /// Who would decide in a scope after one step back. Absent where nobody was put in place there. Where the scope had no policy of its own,
     /// the last step back leaves it to the next wider scope, as that is now.
     pub fn step_back(&self, scope: &PolicyScope, capability: Capability) -> Option<PolicyBinding> {
-        self.seats.back(scope, capability, &self.workflow)
+        self.bindings.back(scope, capability, &self.workflow)
     }
 
     /// The narrower scopes that have a policy of their own for this, which a change in `scope` does not reach.
@@ -356,48 +375,49 @@ impl Run {
         let is_narrower = move |(other, decides): &&(PolicyScope, Capability)| {
             *decides == capability && other.wider(&self.workflow).any(|wider| wider == *scope)
         };
-        self.seats.seats.keys().filter(is_narrower).map(|(scope, _)| scope)
+        self.bindings.by_scope.keys().filter(is_narrower).map(|(scope, _)| scope)
     }
 
-    /// The pin with the chain that decided there until now behind it, so that what it abstains from is decided as before. It takes the place
+    /// The binding with the chain that decided there until now behind it, so that what it abstains from is decided as before. It takes the place
     /// of a policy of its own name or component, which is an earlier version or has other settings. A file that changed takes the place of
     /// its earlier version, wherever that stands. Of a chain that grows too long, the built-in policy at its end stays.
     #[must_use]
-    pub fn with_previous_chain(&self, pin: PolicyBinding, cause: PolicyChangeCause) -> PolicyBinding {
-        let Some(replaced) = self.in_force(&pin.scope, pin.capability) else { return pin };
-        if cause == PolicyChangeCause::File && replaced.policy != pin.policy {
+    pub fn with_previous_chain(&self, binding: PolicyBinding, cause: PolicyChangeCause) -> PolicyBinding {
+        let Some(replaced) = self.in_force(&binding.scope, binding.capability) else { return binding };
+        if cause == PolicyChangeCause::File && replaced.policy != binding.policy {
             let mut chain = replaced.clone();
-            if let Some(link) = chain.then.iter_mut().find(|link| link.policy == pin.policy) {
-                *link = pin.first();
+            if let Some(link) = chain.then.iter_mut().find(|link| link.policy == binding.policy) {
+                *link = binding.first();
             }
             return chain;
         }
-        let is_another = |link: &BindingLink| link.component != pin.component && link.policy != pin.policy;
+        let is_another =
+            |link: &BindingLink| link.component != binding.component && link.policy != binding.policy;
         let mut then: Vec<BindingLink> = replaced.links().filter(is_another).collect();
         let over = (then.len() + 1).saturating_sub(CHAIN_LINKS_MAX);
         let last = then.len().saturating_sub(1);
         then.drain(last.saturating_sub(over)..last);
-        PolicyBinding { then, ..pin }
+        PolicyBinding { then, ..binding }
     }
 
-    /// Who decides something in a scope now: somebody who was pinned there, or else in the next wider one.
+    /// Who decides something in a scope now: somebody who was bound there, or else in the next wider one.
     pub fn in_force(&self, scope: &PolicyScope, capability: Capability) -> Option<&PolicyBinding> {
-        self.seats.in_force(scope, capability, &self.workflow)
+        self.bindings.in_force(scope, capability, &self.workflow)
     }
 
-    /// Whether a chain decides in a pin's own scope already, with these settings and grants.
-    pub fn is_already_bound(&self, pin: &PolicyBinding) -> bool {
-        self.seats.has(pin)
+    /// Whether a chain decides in a binding's own scope already, with these settings and grants.
+    pub fn is_already_bound(&self, binding: &PolicyBinding) -> bool {
+        self.bindings.has(binding)
     }
 
-    /// How often a pin was put; whoever follows the pins compares it.
-    pub fn pin_changes(&self) -> u64 {
-        self.seats.changes
+    /// How often a binding was put; whoever follows the bindings compares it.
+    pub fn binding_generation(&self) -> u64 {
+        self.bindings.generation
     }
 
-    /// The narrowest scope of a phase in which somebody is pinned for this.
+    /// The narrowest scope of a phase in which somebody is bound for this.
     pub(super) fn scope_of(&self, p: usize, capability: Capability) -> PolicyScope {
-        let has = |scope: &PolicyScope| self.seats.seats.contains_key(&(scope.clone(), capability));
+        let has = |scope: &PolicyScope| self.bindings.by_scope.contains_key(&(scope.clone(), capability));
         let phase = PolicyScope::Phase { phase: self.workflow_phase(p).clone() };
         if has(&phase) {
             return phase;
@@ -407,8 +427,11 @@ impl Run {
     }
 
     /// Who decides this about a phase.
-    pub(super) fn pin_for(&self, p: usize, capability: Capability) -> Option<&PolicyBinding> {
-        self.seats.seats.get(&(self.scope_of(p, capability), capability)).map(|seat| &seat.pin)
+    pub(super) fn binding_for(&self, p: usize, capability: Capability) -> Option<&PolicyBinding> {
+        self.bindings
+            .by_scope
+            .get(&(self.scope_of(p, capability), capability))
+            .map(|binding_state| &binding_state.binding)
     }
 
     /// The phase of the workflow that a phase is, or is a part of.
@@ -425,9 +448,9 @@ impl Run {
     }
 
     /// What policies ask for beyond the usual, and what of it they get, is told before they are asked anything (M6).
-    pub(super) fn notify_requested_grants(&mut self, pins: &[PolicyBinding]) {
+    pub(super) fn notify_requested_grants(&mut self, bindings: &[PolicyBinding]) {
         let mut told: Vec<BindingLink> = Vec::new();
-        for link in pins.iter().flat_map(PolicyBinding::links).filter(|link| !link.wants.is_empty()) {
+        for link in bindings.iter().flat_map(PolicyBinding::links).filter(|link| !link.wants.is_empty()) {
             if told.iter().any(|other| other.component == link.component && other.grants == link.grants) {
                 continue;
             }
@@ -439,24 +462,24 @@ impl Run {
     }
 
     /// A person, or a file that changed, has put others in place.
-    pub(super) fn change_pins(&mut self, pins: &[PolicyBinding], cause: PolicyChangeCause) {
-        self.notify_requested_grants(pins);
+    pub(super) fn apply_binding_changes(&mut self, bindings: &[PolicyBinding], cause: PolicyChangeCause) {
+        self.notify_requested_grants(bindings);
         let (mut was, mut changed): (Vec<String>, Vec<PolicyBinding>) = (Vec::new(), Vec::new());
-        for pin in pins {
-            let before = self.in_force(&pin.scope, pin.capability).cloned();
+        for binding in bindings {
+            let before = self.in_force(&binding.scope, binding.capability).cloned();
             if cause == PolicyChangeCause::Rollback {
-                self.seats.roll_back(pin, &self.workflow);
+                self.bindings.roll_back(binding, &self.workflow);
                 if let Some(gone) = &before {
-                    self.seats.remove_from_narrower_scopes(gone, pin, &self.workflow);
+                    self.bindings.remove_from_narrower_scopes(gone, binding, &self.workflow);
                 }
-            } else if !self.seats.put(pin, &self.workflow) {
+            } else if !self.bindings.put(binding, &self.workflow) {
                 continue;
             }
             was.extend(before.map(|before| before.policy).filter(|policy| !was.contains(policy)));
-            changed.push(pin.clone());
+            changed.push(binding.clone());
         }
         if !changed.is_empty() {
-            self.notify(ProgressEvent::PolicyChanged { pins: changed, was, cause });
+            self.notify(ProgressEvent::PolicyChanged { bindings: changed, was, cause });
         }
     }
 
@@ -467,57 +490,59 @@ impl Run {
         let most = self.workflow.policies.breaker;
         let key = (scope.clone(), label.capability);
         if let Some(component) = label.component.clone() {
-            self.seats.decided.insert((label.capability, component));
+            self.bindings.decided.insert((label.capability, component));
         }
-        let wider = self.seats.wider(scope, label.capability, &self.workflow).cloned();
-        let Some(seat) = self.seats.seats.get_mut(&key) else { return };
-        let Some((faults, record)) = seat.count(label, is_at_work, most) else { return };
+        let wider = self.bindings.wider(scope, label.capability, &self.workflow).cloned();
+        let Some(binding_state) = self.bindings.by_scope.get_mut(&key) else { return };
+        let Some((faults, record)) = binding_state.count(label, is_at_work, most) else { return };
         let failed = |link: &BindingLink| is_of(record, link);
-        if seat.has_replaced_binding() && failed(&seat.pin.first()) {
+        if binding_state.has_replaced_binding() && failed(&binding_state.binding.first()) {
             // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
-            while seat.behind.last().is_some_and(|last| failed(&last.pin.first())) {
-                seat.behind.pop();
+            while binding_state.replaced.last().is_some_and(|last| failed(&last.binding.first())) {
+                binding_state.replaced.pop();
             }
             let wider = wider.filter(|wider| {
-                seat.reverts_to_wider_scope() && !seat.behind.is_empty() && !failed(&wider.first())
+                binding_state.reverts_to_wider_scope()
+                    && !binding_state.replaced.is_empty()
+                    && !failed(&wider.first())
             });
             if let Some(wider) = wider {
-                self.seats.seats.remove(&key);
+                self.bindings.by_scope.remove(&key);
                 return self.notify_policy_reverted(
                     record,
                     PolicyBinding { scope: scope.clone(), ..wider },
                     faults,
                 );
             }
-            match seat.behind.pop() {
-                Some(back) => seat.restore_replaced(back, failed),
-                None if !seat.remove_failed_links(failed) => return,
+            match binding_state.replaced.pop() {
+                Some(back) => binding_state.restore_replaced(back, failed),
+                None if !binding_state.remove_failed_links(failed) => return,
                 None => {}
             }
-        } else if !seat.remove_failed_links(failed) {
+        } else if !binding_state.remove_failed_links(failed) {
             // It is alone, so what the run began with before it decides.
-            let Some(back) = seat.behind.pop() else { return };
-            seat.restore_replaced(back, failed);
+            let Some(back) = binding_state.replaced.pop() else { return };
+            binding_state.restore_replaced(back, failed);
         }
-        let to = seat.pin.clone();
+        let to = binding_state.binding.clone();
         self.notify_policy_reverted(record, to, faults);
     }
 
     /// The policy of this record is asked no more; `to` decides.
     fn notify_policy_reverted(&mut self, record: &FaultRecord, to: PolicyBinding, faults: u32) {
-        self.seats.changes += 1;
-        let again = self.seats.decided.contains(&(to.capability, to.component.clone()));
+        self.bindings.generation += 1;
+        let again = self.bindings.decided.contains(&(to.capability, to.component.clone()));
         let (policy, because) = (record.policy.clone(), record.fault.to_string());
         self.notify(ProgressEvent::PolicyTakenBack { policy, to: Box::new(to), again, faults, because });
     }
 }
 
 /// The chain without the links that failed, if one is left.
-fn without(pin: &PolicyBinding, failed: impl Fn(&BindingLink) -> bool) -> Option<PolicyBinding> {
-    let mut links = pin.links().filter(|link| !failed(link));
+fn without(binding: &PolicyBinding, failed: impl Fn(&BindingLink) -> bool) -> Option<PolicyBinding> {
+    let mut links = binding.links().filter(|link| !failed(link));
     let BindingLink { policy, component, settings, wants, grants } = links.next()?;
     let then = links.collect();
-    Some(PolicyBinding { policy, component, settings, wants, grants, then, ..pin.clone() })
+    Some(PolicyBinding { policy, component, settings, wants, grants, then, ..binding.clone() })
 }
 
 /// Whether a fault is this policy's: the same component with other settings is another one.

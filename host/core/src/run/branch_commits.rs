@@ -47,7 +47,7 @@ impl Run {
     pub fn review_to_exclude(&self, action: &Action) -> Option<&PhaseId> {
         let phase = |id: &PhaseId| self.phase_index(id).map(|p| &self.phases[p]);
         let review = match action {
-            Action::Assess { phase: id, baseline: false, .. } => phase(id)?,
+            Action::MeasureWorkspace { phase: id, baseline: false, .. } => phase(id)?,
             Action::CommitToBranch { phase: id, only: None, .. } => {
                 phase(phase(id)?.committed_work.review.as_ref()?)?
             }

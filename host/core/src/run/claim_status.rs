@@ -97,7 +97,7 @@ impl Run {
                 | PhaseStep::MeasuringBeforeChecks { .. }
         );
         if phase.has_unconfirmed_claims() && !is_measured {
-            let action = self.assess(p, false);
+            let action = self.request_measurement(p, false);
             self.phases[p].measure_after_stop = Some(action);
         }
     }

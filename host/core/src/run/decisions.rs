@@ -41,14 +41,15 @@ impl Run {
             let is_at_work = self.is_asked_at_work(request);
             self.count_policy_faults(&self.scope_of(p, label.capability), is_at_work, label);
         }
-        self.index.answered(request);
+        self.index.query_closed(request);
         if self.placed(request, result) || self.stopping || self.ending.is_some() {
             return;
         }
         let Some(p) = about else { return };
-        let is_baton =
-            matches!(label.by, DecisionSource::BuiltIn | DecisionSource::Native | DecisionSource::Recording)
-                || BUILTIN.strip_prefix("builtin:") == Some(&label.policy);
+        let is_baton = matches!(
+            label.by,
+            DecisionSource::BuiltIn | DecisionSource::HostFallback | DecisionSource::Recording
+        ) || BUILTIN.strip_prefix("builtin:") == Some(&label.policy);
         self.answering_policy = (!is_baton).then(|| label.policy.clone());
         if self.phases[p].step.waits_for_answer(request) {
             self.notify_fallback(label);
@@ -135,26 +136,26 @@ impl Run {
             Err(fault) => format!("the policy {fault}"),
         };
         match (self.phases[p].step.clone(), result) {
-            (PhaseStep::Scoping { occasion, .. }, Ok(Decision::Split(decision))) => {
+            (PhaseStep::Scoping { occasion, .. }, Ok(Decision::Splitting(decision))) => {
                 self.on_split_decision(p, occasion, decision);
             }
             (PhaseStep::Scoping { occasion, .. }, _) => {
                 self.continue_unsplit(p, occasion, &EndCause::from_host(why))
             }
-            (PhaseStep::Budgeting { then: OnTurnBudget::Begin, .. }, Ok(Decision::Budget(budget))) => {
+            (PhaseStep::Budgeting { then: OnTurnBudget::Begin, .. }, Ok(Decision::Budgeting(budget))) => {
                 self.on_turn_budget(p, budget.max_turns.unwrap_or(0), &budget.reason);
             }
             (PhaseStep::Budgeting { then: OnTurnBudget::Begin, .. }, _) => {
                 self.on_turn_budget(p, self.base_turns(p), "");
             }
-            (PhaseStep::Budgeting { then, .. }, Ok(Decision::Budget(budget))) => {
+            (PhaseStep::Budgeting { then, .. }, Ok(Decision::Budgeting(budget))) => {
                 self.on_more_turns_decision(p, then, Some(budget));
             }
             (PhaseStep::Budgeting { then, .. }, _) => self.on_more_turns_decision(p, then, None),
             (PhaseStep::DecidingOffload { kind, focus, large, .. }, answer) => {
                 self.on_offload_decision(p, kind, focus, large, answer)
             }
-            (PhaseStep::ComposingPrompt { kind, focus, .. }, Ok(Decision::Brief(brief)))
+            (PhaseStep::ComposingPrompt { kind, focus, .. }, Ok(Decision::Prompting(brief)))
                 if !brief.prompt.is_empty() =>
             {
                 self.request_prompt_delivery(p, kind, focus, &brief.prompt);
@@ -162,7 +163,7 @@ impl Run {
             (PhaseStep::ComposingPrompt { .. }, _) => {
                 self.pause(p, PauseReason::Blocked, format!("No prompt could be written: {why}."));
             }
-            (PhaseStep::Assessing { occasion, focus, .. }, Ok(Decision::Assess(assessment))) => {
+            (PhaseStep::Assessing { occasion, focus, .. }, Ok(Decision::Exhaustion(assessment))) => {
                 self.apply_verdict(p, occasion, &focus, assessment);
             }
             (PhaseStep::Assessing { .. }, _) => {
@@ -170,7 +171,7 @@ impl Run {
             }
             (
                 PhaseStep::DecidingCompletion { occasion, focus, assessment, .. },
-                Ok(Decision::Complete(decision)),
+                Ok(Decision::Completion(decision)),
             ) => {
                 self.apply_completion(p, occasion, &focus, *assessment, decision);
             }
@@ -181,7 +182,7 @@ impl Run {
                     format!("No policy could judge whether the work is done: {why}."),
                 );
             }
-            (PhaseStep::DecidingRecovery { focus, judgment, .. }, Ok(Decision::Recover(decision))) => {
+            (PhaseStep::DecidingRecovery { focus, judgment, .. }, Ok(Decision::Recovery(decision))) => {
                 self.apply_recovery(p, &focus, &judgment, &decision.action);
             }
             (PhaseStep::DecidingRecovery { .. }, _) => {
@@ -191,7 +192,7 @@ impl Run {
                 self.on_compaction_decision(p, decision)
             }
             (PhaseStep::DecidingCompaction { .. }, _) => self.request_next_prompt(p, PromptKind::Next),
-            (PhaseStep::ComposingHandoff { then, path, refused, .. }, Ok(Decision::Compose(composition))) => {
+            (PhaseStep::ComposingHandoff { then, path, refused, .. }, Ok(Decision::Handoff(composition))) => {
                 self.on_handoff_composed(p, then, path, refused, composition);
             }
             (PhaseStep::ComposingHandoff { then, path, refused, .. }, _) => {
@@ -238,7 +239,7 @@ impl Run {
                 Err(why) => {
                     self.notify(ProgressEvent::FellBack {
                         capability: Capability::Splitting,
-                        by: DecisionSource::Native,
+                        by: DecisionSource::HostFallback,
                         policy: String::new(),
                         because: format!("the split was refused: {why}"),
                     });

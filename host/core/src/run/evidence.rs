@@ -31,7 +31,7 @@ const NOT_DONE: &str = "not done:";
 impl Run {
     /// Measures the tree: every file that an objective of the phase names is looked at, not only those in focus, and what a
     /// session that brings parts together is to read.
-    pub(super) fn assess(&mut self, p: usize, baseline: bool) -> ActionId {
+    pub(super) fn request_measurement(&mut self, p: usize, baseline: bool) -> ActionId {
         self.measure_files(p, baseline, self.expected_files(p))
     }
 
@@ -58,7 +58,7 @@ impl Run {
             expected.extend(done.flat_map(|objective| objective.changed_files.iter().cloned()));
         }
         let tree = phase.tree.clone();
-        self.emit(Action::Assess { phase: phase.spec.id.clone(), baseline, expected, tree })
+        self.emit(Action::MeasureWorkspace { phase: phase.spec.id.clone(), baseline, expected, tree })
     }
 
     /// The objectives of the prompt are done, as a policy says. Where a report or an expected file says otherwise, or the

@@ -26,7 +26,7 @@ const FINDINGS_TOLD: usize = 3;
 impl Run {
     /// Measures once more: the session is gone, and nothing moves any longer (A5).
     pub(super) fn measure_after_exit(&mut self, p: usize, then: SuccessorReason) {
-        let action = self.assess(p, false);
+        let action = self.request_measurement(p, false);
         self.phases[p].step = PhaseStep::MeasuringAfterExit { action, then };
     }
 
@@ -76,7 +76,7 @@ impl Run {
         let (head, branch) = (git.head.clone(), git.branch.clone());
         let (phase, document) = (self.phases[p].spec.id.clone(), draft.document.clone());
         let tree = self.phases[p].tree.clone();
-        let action = self.emit(Action::Inspect { phase, document, head, branch, tree });
+        let action = self.emit(Action::ValidateHandoff { phase, document, head, branch, tree });
         self.phases[p].step = PhaseStep::ValidatingHandoff { action, then, draft };
     }
 
@@ -181,7 +181,7 @@ impl Run {
     /// Measures what a session that was stopped has left.
     pub(super) fn measure_after_stop(&mut self, p: usize) {
         if self.phases[p].needs_stop_handoff() {
-            let action = self.assess(p, false);
+            let action = self.request_measurement(p, false);
             self.phases[p].measure_after_stop = Some(action);
         }
     }
@@ -191,7 +191,7 @@ impl Run {
         let Some(p) = self.phases.iter().position(|phase| phase.measure_after_stop == Some(action)) else {
             return;
         };
-        if let ActionOutcome::Assessed { facts } = outcome {
+        if let ActionOutcome::WorkspaceMeasured { facts } = outcome {
             let now = self.now;
             self.phases[p].set_facts(facts, now);
             self.reopen_unshown(p);
@@ -308,7 +308,7 @@ impl Run {
         let (Some(newest), true) = (phase.newest_handoff(), phase.handoff_may_be_stale) else {
             return self.brief(p, kind, focus);
         };
-        let action = Action::Inspect {
+        let action = Action::ValidateHandoff {
             phase: phase.spec.id.clone(),
             document: phase.newest_handoff_text.clone(),
             head: newest.head.clone(),

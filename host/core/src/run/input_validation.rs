@@ -38,15 +38,15 @@ impl Run {
             }
             Input::Agent { session, .. }
             | Input::SessionEnded { session, .. }
-            | Input::Offered { session, .. }
+            | Input::ToolResultOffered { session, .. }
                 if !self.sessions.contains_key(session) =>
             {
                 refuse(name, format!("there is no session {session}"))
             }
-            Input::Decided { request, .. } if *request > self.last_request_id => {
-                refuse(name, format!("question {request} was never put"))
+            Input::Decided { request_id, .. } if *request_id > self.last_request_id => {
+                refuse(name, format!("question {request_id} was never put"))
             }
-            Input::Answered { question, choice, message } => match self.questions.get(question) {
+            Input::Answered { question, choice, message } => match self.user_questions.get(question) {
                 _ if message.is_some() && *choice != PauseAnswer::Retry => {
                     refuse(name, "a message goes to the agent that goes on: with `retry`".to_owned())
                 }

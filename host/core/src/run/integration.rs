@@ -38,7 +38,7 @@ impl Run {
         };
         if given_up {
             let (phase, tree) = (self.phases[p].spec.id.clone(), self.phases[p].tree.clone());
-            let action = self.emit(Action::Unmerge { phase, tree });
+            let action = self.emit(Action::AbortMerge { phase, tree });
             self.phases[p].step = PhaseStep::AbortingMerge { action };
             return;
         }
@@ -239,12 +239,12 @@ impl Run {
         match base {
             Some(base) if !setup.is_empty() => {
                 let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
-                let action = self.emit(Action::Branch { phase, tree, base, setup });
+                let action = self.emit(Action::CreateWorktree { phase, tree, base, setup });
                 self.phases[p].step = PhaseStep::Branching { action };
             }
             _ => {
                 self.add_default_review(p);
-                let action = self.assess(p, false);
+                let action = self.request_measurement(p, false);
                 self.phases[p].step = PhaseStep::MeasuringBeforeChecks { action };
             }
         }
@@ -270,7 +270,7 @@ impl Run {
             return self.verify_committed(p);
         };
         let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
-        let action = self.emit(Action::Branch { phase, tree, base, setup });
+        let action = self.emit(Action::CreateWorktree { phase, tree, base, setup });
         self.phases[p].step = PhaseStep::Branching { action };
     }
 

@@ -43,19 +43,23 @@ const HANDOFF_BYTES: usize = 1 << 10;
 const HANDOFF_FACTS: usize = 5;
 
 impl Run {
-    fn ask(&mut self, p: usize, ask: PolicyQuery, texts: Vec<TextBlob>) -> RequestId {
+    fn ask(&mut self, p: usize, query: PolicyQuery, texts: Vec<TextBlob>) -> RequestId {
         self.last_request_id = self.last_request_id.next();
-        let request = self.last_request_id;
-        self.index.asked(request, self.phases[p].spec.id.clone(), ask.is_at_work());
-        let scope = self.scope_of(p, ask.capability());
+        let request_id = self.last_request_id;
+        self.index.query_opened(request_id, self.phases[p].spec.id.clone(), query.is_at_work());
+        let scope = self.scope_of(p, query.capability());
         let facts = self.query_facts(p);
-        self.emit(Action::RequestDecision { request, question: PolicyRequest { ask, texts, facts }, scope });
-        request
+        self.emit(Action::RequestDecision {
+            request_id,
+            request: PolicyRequest { query, texts, facts },
+            scope,
+        });
+        request_id
     }
 
     pub(super) fn ask_assessment(&mut self, p: usize, occasion: AssessTrigger, focus: &[usize]) -> RequestId {
         let (session, texts) = self.session_observation(p, occasion, focus);
-        self.ask(p, PolicyQuery::Assess(Box::new(session)), texts)
+        self.ask(p, PolicyQuery::Exhaustion(Box::new(session)), texts)
     }
 
     pub(super) fn ask_completion(
@@ -66,7 +70,7 @@ impl Run {
         assessment: Assessment,
     ) -> RequestId {
         let (session, texts) = self.session_observation(p, occasion, focus);
-        self.ask(p, PolicyQuery::Complete(Box::new(CompletionObservation { session, assessment })), texts)
+        self.ask(p, PolicyQuery::Completion(Box::new(CompletionObservation { session, assessment })), texts)
     }
 
     pub(super) fn ask_recovery(
@@ -81,7 +85,7 @@ impl Run {
         let others = self.workflow.other_roles(&self.phases[p].spec).map(str::to_owned);
         let observation =
             RecoveryObservation { session, assessment, completion, other_roles: Some(others.collect()) };
-        self.ask(p, PolicyQuery::Recover(Box::new(observation)), texts)
+        self.ask(p, PolicyQuery::Recovery(Box::new(observation)), texts)
     }
 
     /// A session as it is now, and the texts that go with it.
@@ -147,12 +151,12 @@ impl Run {
             items,
             attributes: Attributes::new(),
         };
-        self.ask(p, PolicyQuery::Offload(Box::new(observation)), Vec::new())
+        self.ask(p, PolicyQuery::Offloading(Box::new(observation)), Vec::new())
     }
 
     pub(super) fn ask_split(&mut self, p: usize, occasion: SplitTrigger) -> RequestId {
         let observation = self.splitting_observation(p, occasion);
-        self.ask(p, PolicyQuery::Split(Box::new(observation)), Vec::new())
+        self.ask(p, PolicyQuery::Splitting(Box::new(observation)), Vec::new())
     }
 
     /// `spent` is what came of the turns that it has had, where they are used up.
@@ -167,7 +171,7 @@ impl Run {
             spent,
             attributes: Attributes::new(),
         };
-        self.ask(p, PolicyQuery::Budget(Box::new(observation)), Vec::new())
+        self.ask(p, PolicyQuery::Budgeting(Box::new(observation)), Vec::new())
     }
 
     /// `references` stand for what is not embedded.
@@ -180,7 +184,7 @@ impl Run {
     ) -> RequestId {
         let (mut observation, mut texts) = self.prompt_observation(p, kind, focus);
         insert_references(&mut observation, &mut texts, references);
-        self.ask(p, PolicyQuery::Brief(Box::new(observation)), texts)
+        self.ask(p, PolicyQuery::Prompting(Box::new(observation)), texts)
     }
 
     pub(super) fn prompt_observation(
@@ -208,7 +212,7 @@ impl Run {
             strip_untrusted_text(&mut observation);
             texts.clear();
         }
-        self.ask(p, PolicyQuery::Compose(Box::new(observation)), texts)
+        self.ask(p, PolicyQuery::Handoff(Box::new(observation)), texts)
     }
 
     pub(super) fn ask_review(&mut self, p: usize, document: &TextBlob, found: &HandoffCheck) -> RequestId {

@@ -30,7 +30,7 @@ impl Run {
 
     /// The first measurement says which of them no part wrote.
     pub(super) fn find_results(&mut self, p: usize, outcome: &ActionOutcome) {
-        let ActionOutcome::Assessed { facts } = outcome else { return };
+        let ActionOutcome::WorkspaceMeasured { facts } = outcome else { return };
         let expected = self.expected_results(p);
         let phase = &mut self.phases[p];
         // The session is not held to them.

@@ -39,7 +39,7 @@ impl Run {
         let text = cause.user_text().to_owned();
         let phase = self.phases[p].spec.id.clone();
         let choices = about.choices();
-        let question = self.emit(Action::Ask {
+        let question = self.emit(Action::AskUser {
             phase: Some(phase.clone()),
             question: text.clone(),
             choices: choices.clone(),
@@ -50,13 +50,13 @@ impl Run {
             text,
             choices: choices.clone(),
         });
-        self.questions.insert(question, OpenQuestion { phase, cause, choices });
+        self.user_questions.insert(question, OpenQuestion { phase, cause, choices });
         self.phases[p].handoff_may_be_stale = true;
         self.phases[p].step = PhaseStep::Paused { question, about };
     }
 
     pub(super) fn on_answered(&mut self, id: ActionId, choice: PauseAnswer, message: Option<&str>) {
-        let Some(question) = self.questions.remove(&id) else {
+        let Some(question) = self.user_questions.remove(&id) else {
             return;
         };
         let Some(p) = self.phase_index(&question.phase) else {
@@ -110,7 +110,7 @@ impl Run {
             PauseAnswer::Skip if about == PauseReason::Conflict => self.skip_conflicting_part(p),
             PauseAnswer::Skip => self.skip(p),
             PauseAnswer::Stop => {
-                self.questions.clear();
+                self.user_questions.clear();
                 self.for_each_phase(|run, p| {
                     if !run.phases[p].is_over() {
                         run.end_session(p, OnSessionEnd::Skip, "a person stopped the run");

@@ -114,7 +114,7 @@ mod tests {
             artifacts: BTreeMap::new(),
             faults: Vec::new(),
             abstained: Vec::new(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
             settings: settings.map(Digest::of),
             fuel: None,
             artifacts: BTreeMap::new(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         }
     }
 
@@ -141,7 +141,7 @@ mod tests {
             settings: Digest::of("nine"),
             fuel: 1,
             artifacts: BTreeMap::new(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         };
         let mut outcomes = PolicyOutcomes::default();
         outcomes.count(&Provenance { abstained: vec![abstained], ..label("three") });

@@ -182,7 +182,7 @@ pub(super) fn insert_references(
 
 /// Those that an answer offloads: some of what was offered, each once, and nothing else.
 fn chosen(large: Vec<LargeText>, answer: &Result<Decision, Fault>) -> Vec<LargeText> {
-    let Ok(Decision::Offload(decision)) = answer else { return Vec::new() };
+    let Ok(Decision::Offloading(decision)) = answer else { return Vec::new() };
     let named = &decision.items;
     let chosen: Vec<LargeText> = large.into_iter().filter(|large| named.contains(&large.id())).collect();
     if chosen.len() == named.len() { chosen } else { Vec::new() }

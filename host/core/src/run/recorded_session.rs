@@ -171,7 +171,7 @@ impl RecordedSession {
             imported: false,
             attributes: Attributes::default(),
         };
-        PolicyRequest::new(PolicyQuery::Assess(Box::new(observation)), vec![TextBlob::new(window)])
+        PolicyRequest::new(PolicyQuery::Exhaustion(Box::new(observation)), vec![TextBlob::new(window)])
     }
 }
 
@@ -202,8 +202,8 @@ mod tests {
     fn observation(events: Vec<AgentEvent>, exit: Option<ProcessExit>) -> SessionObservation {
         let mut recording = RecordedSession::new("acp", UnixMs(1), 0);
         events.into_iter().for_each(|event| recording.take(event));
-        match recording.question(exit).ask {
-            PolicyQuery::Assess(observation) => *observation,
+        match recording.question(exit).query {
+            PolicyQuery::Exhaustion(observation) => *observation,
             other => panic!("{other:?}"),
         }
     }

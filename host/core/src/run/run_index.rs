@@ -14,7 +14,7 @@ use super::phase::Phase;
 pub(super) struct RunIndex {
     positions: HashMap<PhaseId, usize>,
     sessions: HashMap<SessionId, PhaseId>,
-    asked: BTreeMap<RequestId, OpenQuery>,
+    open_queries: BTreeMap<RequestId, OpenQuery>,
     /// The phase of the workflow whose `repeat` leads back over this one (B10).
     loops: HashMap<PhaseId, usize>,
 }
@@ -31,18 +31,18 @@ impl RunIndex {
         self.sessions.insert(session, phase);
     }
 
-    pub(super) fn asked(&mut self, request: RequestId, phase: PhaseId, is_at_work: bool) {
-        self.asked.insert(request, OpenQuery { phase, is_at_work });
+    pub(super) fn query_opened(&mut self, request: RequestId, phase: PhaseId, is_at_work: bool) {
+        self.open_queries.insert(request, OpenQuery { phase, is_at_work });
     }
 
     /// Every question is answered once, or never.
-    pub(super) fn answered(&mut self, request: RequestId) {
-        self.asked.remove(&request);
+    pub(super) fn query_closed(&mut self, request: RequestId) {
+        self.open_queries.remove(&request);
     }
 
     /// Whoever was asked has gone with the host.
     pub(super) fn clear_open_queries(&mut self) {
-        self.asked.clear();
+        self.open_queries.clear();
     }
 
     /// The phase of the workflow, by its place there, whose `repeat` leads back over this one.
@@ -120,11 +120,11 @@ impl Run {
 
     /// The phase about which this was asked.
     pub(super) fn phase_asked_about(&self, request: RequestId) -> Option<usize> {
-        self.phase_index(&self.index.asked.get(&request)?.phase)
+        self.phase_index(&self.index.open_queries.get(&request)?.phase)
     }
 
     /// Whether an open question was asked about a session while it worked.
     pub(super) fn is_asked_at_work(&self, request: RequestId) -> bool {
-        self.index.asked.get(&request).is_some_and(|asked| asked.is_at_work)
+        self.index.open_queries.get(&request).is_some_and(|asked| asked.is_at_work)
     }
 }

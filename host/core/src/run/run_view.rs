@@ -47,7 +47,7 @@ impl Run {
             billed_at_least: is_cut || is_unpriced,
             phases: (0..self.phases.len()).map(|p| self.build_phase_summary(p)).collect(),
             questions: self
-                .questions
+                .user_questions
                 .iter()
                 .map(|(id, question)| QuestionSummary {
                     id: *id,
@@ -70,7 +70,7 @@ impl Run {
         match self.ending {
             Some(ending) => RunStatus::Ended(ending),
             None if self.stopping => RunStatus::Ended(RunOutcome::Interrupted),
-            None if !self.questions.is_empty() && !self.phases.iter().any(Phase::is_active) => {
+            None if !self.user_questions.is_empty() && !self.phases.iter().any(Phase::is_active) => {
                 RunStatus::Paused
             }
             None => RunStatus::Running,
@@ -170,8 +170,8 @@ impl Run {
     fn deciding_policies(&self, p: usize) -> String {
         let mut deciders: Vec<(String, Vec<&str>)> = Vec::new();
         for capability in Capability::ALL {
-            let Some(pin) = self.pin_for(p, capability) else { continue };
-            let name = format!("{}@{}", pin.policy, pin.component.short());
+            let Some(binding) = self.binding_for(p, capability) else { continue };
+            let name = format!("{}@{}", binding.policy, binding.component.short());
             match deciders.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, decides)) => decides.push(capability.name()),
                 None => deciders.push((name, vec![capability.name()])),

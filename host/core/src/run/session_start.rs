@@ -32,7 +32,7 @@ impl Run {
         if let Some(base) = phase.branch_from.clone() {
             let setup = self.setup_commands(p);
             let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
-            let action = self.emit(Action::Branch { phase, tree, base, setup });
+            let action = self.emit(Action::CreateWorktree { phase, tree, base, setup });
             self.phases[p].step = PhaseStep::Branching { action };
             return;
         }
@@ -44,7 +44,7 @@ impl Run {
 
     /// The state that it starts from.
     pub(super) fn measure_baseline(&mut self, p: usize) {
-        let action = self.assess(p, true);
+        let action = self.request_measurement(p, true);
         self.phases[p].step = PhaseStep::Baseline { action };
     }
 

@@ -70,8 +70,8 @@ impl Run {
         phase.planned_parts.clone_from(&parts);
         phase.split_count += 1;
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
-        let joining = WorktreeName::integration(&id, phase.split_count);
-        let action = self.emit(Action::Checkpoint { phase: id, tree, joining });
+        let integration = WorktreeName::integration(&id, phase.split_count);
+        let action = self.emit(Action::Checkpoint { phase: id, tree, integration });
         self.phases[p].step = PhaseStep::Checkpointing { action, parts };
     }
 

@@ -23,7 +23,7 @@ pub(super) enum PhaseStep {
     /// For the phases it depends on, or for a free place.
     /// Set by `phase::new` and `verification::reset_for_iteration`; ends with `session_start::begin_phase`; resume: stays.
     Pending,
-    /// `Assess` with `baseline`: the start of the phase is measured.
+    /// `MeasureWorkspace` with `baseline`: the start of the phase is measured.
     /// Set by `session_start::measure_baseline`; outcome: `part_results::find_results`, `transitions::scope`; resume: repeats.
     Baseline { action: ActionId },
     /// `Verify` before any work: the n-th of its commands.
@@ -55,7 +55,7 @@ pub(super) enum PhaseStep {
     /// Set by `transitions::request_prompt_delivery`; event `PromptEnded`: `transitions::on_prompt_ended`; resume: `transitions::measure` if the
     /// agent reported something as done, else replaces the session.
     Working { action: ActionId, focus: Vec<usize>, interrupted: bool },
-    /// `Assess` after a prompt or a session ended.
+    /// `MeasureWorkspace` after a prompt or a session ended.
     /// Set by `transitions::measure`; outcome: `verdicts::on_workspace_measured`; resume: repeats.
     MeasuringWorkspace { action: ActionId, occasion: AssessTrigger, focus: Vec<usize> },
     /// `exhaustion.assess` on a prompt or session that ended.
@@ -93,7 +93,7 @@ pub(super) enum PhaseStep {
         /// Bytes that the agent had said when it was asked.
         answer_bytes: u64,
     },
-    /// `Assess` after a session is gone, for what it leaves behind.
+    /// `MeasureWorkspace` after a session is gone, for what it leaves behind.
     /// Set by `handoff::measure_after_exit`; outcome: `handoff::on_measured_after_exit`; resume: repeats.
     MeasuringAfterExit { action: ActionId, then: SuccessorReason },
     /// `handoff.compose`; `refused` is the review of the document before, which is composed again from facts.
@@ -105,7 +105,7 @@ pub(super) enum PhaseStep {
         path: String,
         refused: Option<Box<HandoffRefusal>>,
     },
-    /// `Inspect` of what was composed.
+    /// `ValidateHandoff` of what was composed.
     /// Set by `handoff::inspect`; outcome: `handoff::on_handoff_validated`; resume: repeats.
     ValidatingHandoff { action: ActionId, then: SuccessorReason, draft: Box<PendingHandoff> },
     /// `review.assess` of it.
@@ -115,13 +115,13 @@ pub(super) enum PhaseStep {
     /// Set by `handoff::write_handoff`; outcome: `handoff::on_handoff_written`, then `verdicts::start_successor`; resume:
     /// repeats.
     HandingOff { action: ActionId, then: SuccessorReason, draft: Box<PendingHandoff> },
-    /// `Inspect` of the newest handoff, before a session starts from it after a while.
+    /// `ValidateHandoff` of the newest handoff, before a session starts from it after a while.
     /// Set by `handoff::revalidate_or_prompt`; outcome: `handoff::on_handoff_revalidated`; resume: replaces the session.
     RevalidatingHandoff { action: ActionId, kind: PromptKind, focus: Vec<usize> },
     /// `review.assess` of it.
     /// Set by `handoff::on_handoff_revalidated`; answer: `handoff::on_handoff_rereviewed`; resume: replaces the session.
     RereviewingHandoff { request: RequestId, kind: PromptKind, focus: Vec<usize>, found: HandoffCheck },
-    /// `End`, until the process is gone.
+    /// `EndSession`, until the process is gone.
     /// Set by `transitions::end_session`; the session's end: `transitions::on_session_exited`, then
     /// `transitions::continue_after_session`; resume: the latter at once.
     EndingSession { then: OnSessionEnd },
@@ -139,18 +139,18 @@ pub(super) enum PhaseStep {
     /// Before a retry.
     /// Set by `verdicts::retry`; ends with `verdicts::tick_phase` and `pauses::continue_phase`; resume: stays.
     Backoff { until: UnixMs },
-    /// `Assess`: whether the files are there that the objectives name, now that all of them are taken for done.
+    /// `MeasureWorkspace`: whether the files are there that the objectives name, now that all of them are taken for done.
     /// Set by `evidence::measure_files_before_checks` and `integration::verify_integration`; outcome:
     /// `evidence::on_measured_before_checks`; resume: repeats.
     MeasuringBeforeChecks { action: ActionId },
-    /// `Commit` of what is to be verified, reviewed and merged.
+    /// `CommitWorktree` of what is to be verified, reviewed and merged.
     /// Set by `worktree_commit::request_commit`; outcome: `worktree_commit::on_committed`; resume: repeats, by `checks::start_verification` if
     /// lost.
     Committing { action: ActionId },
     /// `CommitToBranch` of what it changed.
     /// Set by `branch_commits::request_commit_to_branch`; outcome: `branch_commits::on_committed_to_branch`; resume: repeats.
     CommittingToBranch { action: ActionId, then: OnCommit },
-    /// `Restore`, or `Assess` where there is no tree of its own: what its checks or its reviewer did to it.
+    /// `RestoreWorktree`, or `MeasureWorkspace` where there is no tree of its own: what its checks or its reviewer did to it.
     /// Set by `worktree_commit::request_restore`; outcome: `worktree_commit::on_restored`; resume: repeats.
     Restoring { action: ActionId, then: OnRestore },
     /// `Verify`: the n-th of its commands, and the objective that it is about.
@@ -162,14 +162,14 @@ pub(super) enum PhaseStep {
     /// `Checkpoint`, before it is forked.
     /// Set by `split::request_checkpoint`; outcome: `split::on_checkpointed`; resume: repeats.
     Checkpointing { action: ActionId, parts: Vec<SubPhase> },
-    /// `Branch`: its work tree is made.
+    /// `CreateWorktree`: its work tree is made.
     /// Set by `session_start::begin`, `integration::prepare_integration_tree` and `integration::verify_integration`; outcome:
     /// `session_start::on_branched`; resume: repeats, by `pauses::continue_phase` if lost.
     Branching { action: ActionId },
     /// `Merge` of what a sub-phase made.
     /// Set by `integration::request_merge`; outcome: `integration::on_merged`; resume: repeats, by `integration::continue_integration` if lost.
     Merging { action: ActionId, part: PhaseId },
-    /// `Unmerge` of what could not be brought together.
+    /// `AbortMerge` of what could not be brought together.
     /// Set by `integration::continue_integration`; outcome: `integration::on_merge_aborted`; resume: as `Merging`.
     AbortingMerge { action: ActionId },
     /// `Land` of what all of them made.
@@ -178,7 +178,7 @@ pub(super) enum PhaseStep {
     /// A person has answered: goes on as soon as there is a place.
     /// Set by `pauses::continue_at_next_tick`; ends with `pauses::continue_phase`, by the scheduler; resume: stays.
     ResumePending,
-    /// `Ask`.
+    /// `AskUser`.
     /// Set by `pauses::ask_person`; the person's answer: `pauses::on_answered`; resume: stays.
     Paused { question: ActionId, about: PauseReason },
     /// Its sub-phases work.

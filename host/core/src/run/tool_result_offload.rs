@@ -43,13 +43,13 @@ impl Run {
     }
 
     fn place(&mut self, item: String, offload: bool) {
-        self.emit(Action::Place { item, offload });
+        self.emit(Action::DeliverToolResult { item, offload });
     }
 }
 
 /// Whether an answer replaces exactly this item. Another id, one more, or a fault replaces nothing.
 pub fn wants_offload(item: &ContextItem, result: &Result<Decision, Fault>) -> bool {
-    matches!(result, Ok(Decision::Offload(decision)) if decision.items == [item.id.clone()])
+    matches!(result, Ok(Decision::Offloading(decision)) if decision.items == [item.id.clone()])
 }
 
 /// The same question for an item of a client that works in no run: nothing is known of its context.
@@ -58,5 +58,5 @@ pub fn standalone_offload_query(item: ContextItem) -> PolicyRequest {
     let phase = placeholder_phase_view("none");
     let observation =
         OffloadingObservation { session, phase, items: vec![item], attributes: Attributes::default() };
-    PolicyRequest::new(PolicyQuery::Offload(Box::new(observation)), Vec::new())
+    PolicyRequest::new(PolicyQuery::Offloading(Box::new(observation)), Vec::new())
 }

@@ -23,13 +23,13 @@ use super::successor_reason::SuccessorReason;
 impl Run {
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
     pub(super) fn measure(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>) {
-        let action = self.assess(p, false);
+        let action = self.request_measurement(p, false);
         self.phases[p].step = PhaseStep::MeasuringWorkspace { action, occasion, focus };
     }
 
     pub(super) fn apply_outcome_to_phase(&mut self, id: ActionId, outcome: &ActionOutcome) {
         let Some(p) = self.phase_waiting_for(id) else { return };
-        if let ActionOutcome::Assessed { facts } = outcome {
+        if let ActionOutcome::WorkspaceMeasured { facts } = outcome {
             let now = self.now;
             self.phases[p].set_facts(facts, now);
             if self.phases[p].step.measured_focus().is_some() {
@@ -491,7 +491,7 @@ impl Run {
                     "done".clone_into(&mut session.ending);
                 }
                 self.phases[p].step = PhaseStep::EndingSession { then };
-                self.emit(Action::End { session, reason: reason.to_owned() });
+                self.emit(Action::EndSession { session, reason: reason.to_owned() });
             }
             _ => self.continue_after_session(p, then),
         }

@@ -235,7 +235,7 @@ impl Run {
         if self.turns_counted(p) >= self.turn_ceiling(p) {
             return self.stop_at_turn_limit(p, "");
         }
-        let action = self.assess(p, false);
+        let action = self.request_measurement(p, false);
         if let Some(session) = self.session_mut(p) {
             session.at_work.turns = Some(TurnRequest::MeasuringProgress(action));
         }
@@ -250,7 +250,7 @@ impl Run {
         };
         let Some(p) = self.phases.iter().position(asks) else { return };
         let facts = match outcome {
-            ActionOutcome::Assessed { facts } => facts.clone(),
+            ActionOutcome::WorkspaceMeasured { facts } => facts.clone(),
             _ => self.phases[p].facts.clone(),
         };
         let is_working = matches!(self.phases[p].step, PhaseStep::Working { .. });
@@ -275,7 +275,7 @@ impl Run {
         }
         let spent = self.spent(p, &facts);
         let (is_given, why) = match result {
-            Ok(Decision::Budget(answer)) => {
+            Ok(Decision::Budgeting(answer)) => {
                 let why = self.attributed_to_policy("says", &answer.reason);
                 let why = format!("{why}{}", self.compactions_note(p, &spent));
                 (self.apply_turn_grant(p, &spent, &facts, answer), why)

@@ -104,7 +104,7 @@ impl Run {
             return;
         };
         if at_work.assessing != Some(request) {
-            if let (Some((_, judgment)), Ok(Decision::Recover(decision)), true) =
+            if let (Some((_, judgment)), Ok(Decision::Recovery(decision)), true) =
                 (at_work.recovering.take(), result, is_at_work)
             {
                 self.apply_stall_recovery(p, &judgment, &decision.action);
@@ -113,7 +113,7 @@ impl Run {
         }
         at_work.assessing = None;
         let again = std::mem::take(&mut at_work.again);
-        if let Ok(Decision::Assess(assessment)) = result {
+        if let Ok(Decision::Exhaustion(assessment)) = result {
             self.warn(p, assessment);
             match assessment.verdict {
                 Verdict::Quota { cause, resets_at_ms: until } => {

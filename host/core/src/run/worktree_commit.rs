@@ -21,7 +21,7 @@ impl Run {
         let files = done.flat_map(|objective| objective.spec.files.clone()).collect();
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
         let anew = self.needs_clean_checkout(p);
-        let action = self.emit(Action::Commit { phase: id, tree, files, anew });
+        let action = self.emit(Action::CommitWorktree { phase: id, tree, files, anew });
         self.phases[p].step = PhaseStep::Committing { action };
     }
 
@@ -103,9 +103,9 @@ impl Run {
         let action = match (&phase.commit, &then) {
             (Some(commit), _) => {
                 let (commit, whole) = (commit.clone(), matches!(then, OnRestore::Review(_)));
-                self.emit(Action::Restore { phase: id, tree, commit, whole })
+                self.emit(Action::RestoreWorktree { phase: id, tree, commit, whole })
             }
-            (None, OnRestore::Checks) if names_files => self.assess(p, false),
+            (None, OnRestore::Checks) if names_files => self.request_measurement(p, false),
             (None, _) => return self.continue_after_restore(p, &then, &[]),
         };
         self.phases[p].step = PhaseStep::Restoring { action, then };
@@ -135,7 +135,7 @@ impl Run {
                     _ => self.continue_after_restore(p, then, &[]),
                 }
             }
-            ActionOutcome::Assessed { .. } => {
+            ActionOutcome::WorkspaceMeasured { .. } => {
                 let mut lacking = self.reopen_contradicted(p);
                 lacking.extend(self.reopen_restored(p));
                 if lacking.is_empty() {

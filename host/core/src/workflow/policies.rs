@@ -279,7 +279,7 @@ impl Policies {
         self
     }
 
-    /// The scopes in which something is said, the widest first. Seats of the run exist in any case.
+    /// The scopes in which something is said, the widest first. Bindings of the run exist in any case.
     pub fn scopes(&self) -> impl Iterator<Item = PolicyScope> + '_ {
         let roles = self.roles.keys().map(|role| PolicyScope::Role { role: role.clone() });
         let phases = self.phases.keys().map(|phase| PolicyScope::Phase { phase: phase.clone() });

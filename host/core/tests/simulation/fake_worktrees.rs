@@ -115,12 +115,14 @@ impl ModelTrees {
             return Ok(ActionOutcome::Failed { error: "the disk is full".into() });
         }
         match action {
-            Action::Checkpoint { phase, tree, joining } => self.checkpoint(phase, tree, joining),
-            Action::Branch { tree, base, .. } => self.branch(tree, base),
-            Action::Commit { tree, files, .. } => self.commit(tree, files, phases),
-            Action::Restore { tree, commit, whole, .. } => self.restore(tree, commit, *whole, rng, temper),
+            Action::Checkpoint { phase, tree, integration } => self.checkpoint(phase, tree, integration),
+            Action::CreateWorktree { tree, base, .. } => self.branch(tree, base),
+            Action::CommitWorktree { tree, files, .. } => self.commit(tree, files, phases),
+            Action::RestoreWorktree { tree, commit, whole, .. } => {
+                self.restore(tree, commit, *whole, rng, temper)
+            }
             Action::Merge { tree, into, commit, .. } => self.merge(tree, into, commit.as_ref(), rng, temper),
-            Action::Unmerge { tree, .. } => {
+            Action::AbortMerge { tree, .. } => {
                 self.check(tree, "a merge is given up")?;
                 self.trees.entry(tree.clone()).and_modify(|place| place.open = None);
                 Ok(ActionOutcome::Unmerged)
@@ -134,24 +136,25 @@ impl ModelTrees {
         &mut self,
         phase: &PhaseId,
         tree: &WorktreeName,
-        joining: &WorktreeName,
+        integration: &WorktreeName,
     ) -> Result<ActionOutcome, String> {
         self.check(tree, "checkpoint")?;
-        if !joining.as_str().starts_with(phase.as_str()) || joining == tree {
-            return Err(format!("phase {phase} would come together in {joining}"));
+        if !integration.as_str().starts_with(phase.as_str()) || integration == tree {
+            return Err(format!("phase {phase} would come together in {integration}"));
         }
         if !self.git {
             return Ok(ActionOutcome::Checkpointed { base: None });
         }
-        if let (Some(base), true) = (self.checkpoints.get(joining), self.trees.contains_key(joining)) {
+        if let (Some(base), true) = (self.checkpoints.get(integration), self.trees.contains_key(integration))
+        {
             return Ok(ActionOutcome::Checkpointed { base: Some(base.clone()) });
         }
         let pieces = self.trees[tree].pieces.clone();
         let base = format!("c{}", self.commits.len());
         self.commits.push(pieces.clone());
-        self.checkpoints.insert(joining.clone(), base.clone());
-        self.landed.remove(joining);
-        self.trees.insert(joining.clone(), TreeContents { pieces, ..TreeContents::default() });
+        self.checkpoints.insert(integration.clone(), base.clone());
+        self.landed.remove(integration);
+        self.trees.insert(integration.clone(), TreeContents { pieces, ..TreeContents::default() });
         Ok(ActionOutcome::Checkpointed { base: Some(base) })
     }
 

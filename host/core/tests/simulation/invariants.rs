@@ -86,8 +86,8 @@ impl RunChecks {
         view: Option<RunView>,
     ) -> Result<(), String> {
         for intent in intents {
-            if let Action::RequestDecision { question, .. } = &intent.action {
-                self.reports.asked(&question.ask);
+            if let Action::RequestDecision { request, .. } = &intent.action {
+                self.reports.asked(&request.query);
             }
         }
         let Some(view) = view else {
@@ -164,11 +164,11 @@ impl RunChecks {
             ) => {
                 self.live.remove(&spec.session);
             }
-            (Action::Checkpoint { phase, joining, .. }, ActionOutcome::Checkpointed { .. }) => {
-                self.merged.remove(&joining);
+            (Action::Checkpoint { phase, integration, .. }, ActionOutcome::Checkpointed { .. }) => {
+                self.merged.remove(&integration);
                 self.verified.remove(&phase);
             }
-            (Action::Commit { phase, .. }, ActionOutcome::Committed { commit, .. }) => {
+            (Action::CommitWorktree { phase, .. }, ActionOutcome::Committed { commit, .. }) => {
                 self.commits.insert(phase, commit.clone());
             }
             // A part's work is merged once, and in the order of the letters.
@@ -185,7 +185,7 @@ impl RunChecks {
                 parent.into_iter().for_each(|parent| _ = self.verified.insert(parent, false));
             }
             (Action::Land { phase, .. }, ActionOutcome::Updated | ActionOutcome::Conflicted { .. })
-            | (Action::Commit { phase, .. }, ActionOutcome::Conflicted { .. }) => {
+            | (Action::CommitWorktree { phase, .. }, ActionOutcome::Conflicted { .. }) => {
                 // A loop that begins again lands first; what had changed there is verified once more.
                 let closes_loop = |spec: &PhaseSpec| spec.id == phase && spec.repeat.is_some();
                 if self.workflow.phases.iter().any(closes_loop) {

@@ -20,38 +20,38 @@ const SILENCE_MS: u64 = 300_000;
 
 /// The answer, and who gave it.
 pub(crate) fn decide(
-    ask: &PolicyQuery,
+    query: &PolicyQuery,
     now: UnixMs,
     fan_out: u32,
     rng: &mut SimulationRng,
     temper: &SimulationRates,
 ) -> (Result<Decision, Fault>, Provenance) {
-    let capability = ask.capability();
+    let capability = query.capability();
     if rng.percent(temper.faults) {
-        return (Err(Fault::OutOfFuel { limit: 1 }), label(capability, DecisionSource::Native));
+        return (Err(Fault::OutOfFuel { limit: 1 }), label(capability, DecisionSource::HostFallback));
     }
     let decision =
-        if rng.percent(temper.wild) { wild(now, rng) } else { sound(ask, now, fan_out, rng, temper) };
+        if rng.percent(temper.wild) { wild(now, rng) } else { sound(query, now, fan_out, rng, temper) };
     (Ok(decision), label(capability, DecisionSource::Configured))
 }
 
 fn sound(
-    ask: &PolicyQuery,
+    query: &PolicyQuery,
     now: UnixMs,
     fan_out: u32,
     rng: &mut SimulationRng,
     temper: &SimulationRates,
 ) -> Decision {
     let reason = "as the dice fell".to_owned();
-    match ask {
-        PolicyQuery::Assess(seen) => Decision::Assess(assess(seen, now, rng)),
-        PolicyQuery::Complete(seen) => {
+    match query {
+        PolicyQuery::Exhaustion(seen) => Decision::Exhaustion(assess(seen, now, rng)),
+        PolicyQuery::Completion(seen) => {
             let done = done(&seen.session, rng);
-            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+            Decision::Completion(CompletionDecision { done, evidence: Vec::new(), reason })
         }
-        PolicyQuery::Recover(seen) => {
+        PolicyQuery::Recovery(seen) => {
             let action = recover(seen, rng);
-            Decision::Recover(RecoveryDecision { action, reason })
+            Decision::Recovery(RecoveryDecision { action, reason })
         }
         PolicyQuery::Compaction(_) => {
             let action = match rng.percent(temper.compacts) {
@@ -61,27 +61,30 @@ fn sound(
             };
             Decision::Compaction(CompactionDecision { action, reason })
         }
-        PolicyQuery::Offload(seen) => {
+        PolicyQuery::Offloading(seen) => {
             let offloads = rng.percent(temper.compacts);
             let items = seen.items.iter().filter(|_| offloads).map(|item| item.id.clone()).collect();
-            Decision::Offload(OffloadingDecision { items, reason })
+            Decision::Offloading(OffloadingDecision { items, reason })
         }
-        PolicyQuery::Split(seen) => {
-            Decision::Split(SplitDecision { action: split(seen, fan_out, rng, temper), reason })
+        PolicyQuery::Splitting(seen) => {
+            Decision::Splitting(SplitDecision { action: split(seen, fan_out, rng, temper), reason })
         }
-        PolicyQuery::Budget(seen) => {
+        PolicyQuery::Budgeting(seen) => {
             let turns = rng.count(1, 3);
-            Decision::Budget(TurnBudget { max_turns: seen.base_turns.map(|base| base * turns / 2), reason })
+            Decision::Budgeting(TurnBudget {
+                max_turns: seen.base_turns.map(|base| base * turns / 2),
+                reason,
+            })
         }
-        PolicyQuery::Brief(seen) => Decision::Brief(PromptDraft {
+        PolicyQuery::Prompting(seen) => Decision::Prompting(PromptDraft {
             prompt: format!("{:?} {:?}", seen.kind, seen.focus),
             left_out: Vec::new(),
             reason,
         }),
-        PolicyQuery::Compose(_) => {
+        PolicyQuery::Handoff(_) => {
             let continuer = if rng.percent(20) { SuccessorKind::Lead } else { SuccessorKind::Successor };
             let (document, index) = ("# Handoff".into(), "# Index".into());
-            Decision::Compose(HandoffDraft { document, index, continuer, left_out: Vec::new(), reason })
+            Decision::Handoff(HandoffDraft { document, index, continuer, left_out: Vec::new(), reason })
         }
         PolicyQuery::Review(_) => {
             let score = rng.count(50, 100);
@@ -217,7 +220,7 @@ fn wild(now: UnixMs, rng: &mut SimulationRng) -> Decision {
                 Verdict::Failed,
             ];
             let verdict = *rng.one_of(&verdicts);
-            Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning: None, reason })
+            Decision::Exhaustion(Assessment { verdict, evidence: Vec::new(), warning: None, reason })
         }
         1 => {
             let actions =
@@ -229,7 +232,7 @@ fn wild(now: UnixMs, rng: &mut SimulationRng) -> Decision {
                 let ids = (0..rng.within(0, 4)).map(|_| id(rng)).collect();
                 part(ids, rng)
             });
-            Decision::Split(SplitDecision {
+            Decision::Splitting(SplitDecision {
                 action: SplitAction::Split { sub_phases: parts.collect() },
                 reason,
             })
@@ -245,16 +248,16 @@ fn wild(now: UnixMs, rng: &mut SimulationRng) -> Decision {
                 RecoveryAction::Split,
                 RecoveryAction::AskPerson { question: String::new() },
             ];
-            Decision::Recover(RecoveryDecision { action: rng.one_of(&actions).clone(), reason })
+            Decision::Recovery(RecoveryDecision { action: rng.one_of(&actions).clone(), reason })
         }
         8 => {
             let done = (0..rng.within(0, 4)).map(|_| id(rng)).collect();
-            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+            Decision::Completion(CompletionDecision { done, evidence: Vec::new(), reason })
         }
-        9 => Decision::Offload(OffloadingDecision { items: vec!["nothing".into()], reason }),
-        3 => Decision::Budget(TurnBudget { max_turns: Some(*rng.one_of(&[0, 1, u32::MAX])), reason }),
-        4 => Decision::Brief(PromptDraft { prompt: String::new(), left_out: Vec::new(), reason }),
-        5 => Decision::Compose(HandoffDraft {
+        9 => Decision::Offloading(OffloadingDecision { items: vec!["nothing".into()], reason }),
+        3 => Decision::Budgeting(TurnBudget { max_turns: Some(*rng.one_of(&[0, 1, u32::MAX])), reason }),
+        4 => Decision::Prompting(PromptDraft { prompt: String::new(), left_out: Vec::new(), reason }),
+        5 => Decision::Handoff(HandoffDraft {
             document: String::new(),
             index: String::new(),
             continuer: SuccessorKind::Lead,
@@ -287,6 +290,6 @@ fn label(capability: Capability, by: DecisionSource) -> Provenance {
         artifacts: Default::default(),
         faults: Vec::new(),
         abstained: Vec::new(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     }
 }

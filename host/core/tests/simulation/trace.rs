@@ -49,7 +49,7 @@ impl Trace {
     pub(crate) fn input(&mut self, stamped: &JournaledInput) {
         self.line(|| {
             let what = match &stamped.input {
-                Input::Decided { request, result, .. } => format!("decided {request}: {result:?}"),
+                Input::Decided { request_id, result, .. } => format!("decided {request_id}: {result:?}"),
                 Input::Started { .. } => "started".to_owned(),
                 other => format!("{other:?}"),
             };
@@ -60,8 +60,8 @@ impl Trace {
     pub(crate) fn intent(&mut self, intent: &Intent) {
         self.line(|| {
             let what = match &intent.action {
-                Action::RequestDecision { request, question, .. } => {
-                    format!("ask {request} {}", question.ask.function())
+                Action::RequestDecision { request_id, request, .. } => {
+                    format!("ask {request_id} {}", request.query.function())
                 }
                 Action::Notify(notice) => format!("told {notice:?}"),
                 other => format!("{other:?}"),

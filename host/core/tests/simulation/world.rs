@@ -102,7 +102,7 @@ impl<'a> SimulationWorld<'a> {
         self.take(Input::Started {
             run: "r1".into(),
             workflow: Box::new(self.workflow.clone()),
-            pins: Vec::new(),
+            bindings: Vec::new(),
             task_folder: ".baton/r1".into(),
             utc_offset_minutes: 0,
             assignments: Vec::new(),
@@ -181,7 +181,7 @@ impl<'a> SimulationWorld<'a> {
             self.durable = self.journal.len();
         }
         for intent in intents {
-            if !matches!(intent.action, Action::Notify(_) | Action::Place { .. }) {
+            if !matches!(intent.action, Action::Notify(_) | Action::DeliverToolResult { .. }) {
                 self.later(50, ScheduledItem::Perform(intent));
             }
         }
@@ -201,7 +201,7 @@ impl<'a> SimulationWorld<'a> {
 
     /// A host that was asked to stop ends when its agents have.
     fn has_stopped(&self) -> bool {
-        let ends = |intent: &&Intent| matches!(intent.action, Action::Spawn(_) | Action::End { .. });
+        let ends = |intent: &&Intent| matches!(intent.action, Action::Spawn(_) | Action::EndSession { .. });
         self.agents.is_empty() && !self.run.pending().iter().any(ends)
     }
 
@@ -345,7 +345,10 @@ fn is_chatter(intent: &Intent) -> bool {
 
 /// Whether a host waits until this is on disk.
 fn matters(input: &Input) -> bool {
-    !matches!(input, Input::Agent { .. } | Input::Tick | Input::Decided { .. } | Input::Offered { .. })
+    !matches!(
+        input,
+        Input::Agent { .. } | Input::Tick | Input::Decided { .. } | Input::ToolResultOffered { .. }
+    )
 }
 
 fn is_durable(action: &Action) -> bool {
@@ -372,7 +375,7 @@ fn died_with_host(action: &Action) -> bool {
             | Action::Prompt { .. }
             | Action::Compact { .. }
             | Action::Interrupt { .. }
-            | Action::End { .. }
+            | Action::EndSession { .. }
     )
 }
 

@@ -1,5 +1,5 @@
 //! Every schedule of a few callers at the gates, walked to its end (M6): no order of their steps leaves one waiting for ever. The way
-//! through the doors and the counting are those of `instance_limiter.rs`. What is behind a layer takes no place, so a chain of any depth is one
+//! through the doors and the counting are those of `instance_limiter.rs`. What is behind a layer takes no permit, so a chain of any depth is one
 //! caller.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,9 +9,9 @@ use super::{PermitPool, SemaphoreState, a_policy, most_kept, way};
 /// What a caller does in one go, while nobody else does anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum CallerStep {
-    /// It wants a place for one decision.
+    /// It wants a permit for one decision.
     Decide,
-    /// It wants a place to keep, and asks the same policy beside it.
+    /// It wants a permit to keep, and asks the same policy beside it.
     Keep,
     /// Tries a door, and sleeps there where nothing is free.
     Pass(PermitPool),
@@ -32,7 +32,7 @@ struct ModelCaller {
 /// All that a schedule can change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PermitModel {
-    places: u32,
+    permits: u32,
     callers: Vec<ModelCaller>,
     /// Tickets of each door; the own doors of policies apart.
     inside: BTreeMap<(PermitPool, usize), u32>,
@@ -42,14 +42,14 @@ struct PermitModel {
 
 impl PermitModel {
     /// Callers by the number of their policy, with what each of them does.
-    fn of(places: u32, callers: &[(usize, &[CallerStep])]) -> Self {
+    fn of(permits: u32, callers: &[(usize, &[CallerStep])]) -> Self {
         let caller = |(policy, steps): &(usize, &[CallerStep])| {
             let ahead = steps.iter().rev().copied().collect();
             ModelCaller { policy: *policy, ahead, sleeps: false }
         };
         let policies = callers.iter().map(|(policy, _)| policy + 1).max().unwrap_or(0);
         Self {
-            places,
+            permits,
             callers: callers.iter().map(caller).collect(),
             inside: BTreeMap::new(),
             kept: 0,
@@ -87,7 +87,7 @@ impl PermitModel {
             }
             CallerStep::Keep => {
                 let mut kept = SemaphoreState { inside: self.kept, peak: 0 };
-                match kept.take(most_kept(self.places)) {
+                match kept.take(most_kept(self.permits)) {
                     true => {
                         let way = way(false, true);
                         caller.go([
@@ -103,8 +103,8 @@ impl PermitModel {
                 next.kept = kept.inside;
             }
             CallerStep::Pass(door) => {
-                let places = self.places_behind(door);
-                if !next.counted(door, policy, |state| state.take(places)) {
+                let permits = self.permits_behind(door);
+                if !next.counted(door, policy, |state| state.take(permits)) {
                     next.callers[at].go([step]);
                     next.callers[at].sleeps = true;
                 }
@@ -121,11 +121,11 @@ impl PermitModel {
         vec![next]
     }
 
-    fn places_behind(&self, door: PermitPool) -> u32 {
+    fn permits_behind(&self, door: PermitPool) -> u32 {
         match door {
-            PermitPool::Own => a_policy(self.places),
+            PermitPool::Own => a_policy(self.permits),
             PermitPool::Slow => 1,
-            PermitPool::All => self.places,
+            PermitPool::All => self.permits,
         }
     }
 
@@ -206,10 +206,10 @@ fn no_schedule_leaves_a_caller_waiting() {
         &[(0, KEEPS), (1, KEEPS), (2, KEEPS)],
         &[(0, KEEPS), (0, ONCE), (1, KEEPS), (1, ONCE)],
     ];
-    for places in 1..=5 {
+    for permits in 1..=5 {
         for callers in halls {
-            let states =
-                walk(PermitModel::of(places, callers)).unwrap_or_else(|stuck| panic!("{places}: {stuck:#?}"));
+            let states = walk(PermitModel::of(permits, callers))
+                .unwrap_or_else(|stuck| panic!("{permits}: {stuck:#?}"));
             assert!(states > 100, "{states} states of {callers:?}");
         }
     }
@@ -217,7 +217,7 @@ fn no_schedule_leaves_a_caller_waiting() {
 
 #[test]
 fn a_hall_in_which_callers_wait_for_each_other_is_found() {
-    // Before the kept places were counted together, three policies could keep all that there were.
+    // Before the kept permits were counted together, three policies could keep all that there were.
     let mut full = PermitModel::of(3, &[(0, ONCE), (1, ONCE), (2, ONCE)]);
     for policy in 0..3 {
         for door in way(false, true) {

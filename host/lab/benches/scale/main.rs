@@ -78,7 +78,7 @@ impl BenchLoop {
         let started = Input::Started {
             run: run.clone(),
             workflow: Box::new(workflow(phases)),
-            pins: Vec::new(),
+            bindings: Vec::new(),
             task_folder: format!(".baton/{run}"),
             utc_offset_minutes: 0,
             assignments: Vec::new(),
@@ -124,8 +124,8 @@ impl BenchLoop {
         (self.seen, self.recorder)
     }
 
-    fn decided(&mut self, (request, result, label, caused): TimedDecision) -> Instant {
-        self.recorder.take(Input::Decided { request, result, label: Box::new(label) });
+    fn decided(&mut self, (request_id, result, label, caused): TimedDecision) -> Instant {
+        self.recorder.take(Input::Decided { request_id, result, label: Box::new(label) });
         if caused >= self.from {
             self.seen.decisions_us.push(caused.elapsed().as_micros().try_into().unwrap_or(u32::MAX));
         }
@@ -161,15 +161,15 @@ impl BenchLoop {
 
     fn perform(&mut self, Intent { id, action }: Intent, caused: Instant) {
         let outcome = match action {
-            Action::RequestDecision { request, question, .. } => {
+            Action::RequestDecision { request_id, request, .. } => {
                 let (router, decided) = (Arc::clone(&self.router), self.decided.0.clone());
                 tokio::task::spawn_blocking(move || {
-                    let (result, label) = router.decide(&question);
-                    let _ = decided.blocking_send((request, result, label, caused));
+                    let (result, label) = router.decide(&request);
+                    let _ = decided.blocking_send((request_id, result, label, caused));
                 });
                 return;
             }
-            Action::Place { .. } | Action::Notify(_) => return,
+            Action::DeliverToolResult { .. } | Action::Notify(_) => return,
             Action::Spawn(spec) => {
                 let session = spec.session.clone();
                 self.agents.push(BenchAgent { session, said: 0, prompt_ends: 0, is_working: false });
@@ -192,14 +192,16 @@ impl BenchLoop {
                 }
                 ActionOutcome::Delivered
             }
-            Action::End { session, .. } => {
+            Action::EndSession { session, .. } => {
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.recorder.take(Input::SessionEnded { session, exit });
                 ActionOutcome::Delivered
             }
             Action::Compact { .. } | Action::Interrupt { .. } => ActionOutcome::Delivered,
-            Action::Assess { .. } => ActionOutcome::Assessed { facts: WorkspaceFacts::default() },
-            Action::Ask { .. } | Action::Finish { .. } => ActionOutcome::Announced,
+            Action::MeasureWorkspace { .. } => {
+                ActionOutcome::WorkspaceMeasured { facts: WorkspaceFacts::default() }
+            }
+            Action::AskUser { .. } | Action::Finish { .. } => ActionOutcome::Announced,
             Action::WriteHandoff { path, .. } => {
                 let summary = String::new();
                 let artifact = ArtifactRef {

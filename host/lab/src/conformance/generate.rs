@@ -81,27 +81,27 @@ pub(super) const LATEST_MS: u64 = 4_102_444_800_000;
 /// The `index`th question of a seed about this.
 pub(super) fn question(seed: u64, index: u64, capability: Capability) -> PolicyRequest {
     let rng = &mut QuestionRng::new(seed, index, 0);
-    let (ask, texts) = match capability {
+    let (query, texts) = match capability {
         Capability::Exhaustion => {
             let (seen, window) = assess(rng);
-            (PolicyQuery::Assess(Box::new(seen)), vec![window])
+            (PolicyQuery::Exhaustion(Box::new(seen)), vec![window])
         }
         Capability::Completion => {
             let (session, window) = assess(rng);
             let session = SessionObservation { occasion: AssessTrigger::PromptEnded, ..session };
             let assessment = assessment(rng, Verdict::Answered);
-            (PolicyQuery::Complete(Box::new(CompletionObservation { session, assessment })), vec![window])
+            (PolicyQuery::Completion(Box::new(CompletionObservation { session, assessment })), vec![window])
         }
         Capability::Recovery => {
             let (seen, window) = recovery(rng);
-            (PolicyQuery::Recover(Box::new(seen)), vec![window])
+            (PolicyQuery::Recovery(Box::new(seen)), vec![window])
         }
-        Capability::Offloading => (PolicyQuery::Offload(Box::new(offloading(rng))), Vec::new()),
+        Capability::Offloading => (PolicyQuery::Offloading(Box::new(offloading(rng))), Vec::new()),
         Capability::Compaction => (PolicyQuery::Compaction(Box::new(compaction(rng))), Vec::new()),
         Capability::Splitting => {
             let mut seen = scope(rng);
             views::name_files(rng, &mut seen.objectives);
-            (PolicyQuery::Split(Box::new(seen)), Vec::new())
+            (PolicyQuery::Splitting(Box::new(seen)), Vec::new())
         }
         Capability::Budgeting => {
             let SplittingObservation { phase, objectives, workspace_files, attributes, .. } = scope(rng);
@@ -121,19 +121,19 @@ pub(super) fn question(seed: u64, index: u64, capability: Capability) -> PolicyR
                 spent,
                 attributes,
             };
-            (PolicyQuery::Budget(Box::new(seen)), Vec::new())
+            (PolicyQuery::Budgeting(Box::new(seen)), Vec::new())
         }
-        Capability::Prompting => (PolicyQuery::Brief(Box::new(handoff(rng))), handoff_texts(rng)),
+        Capability::Prompting => (PolicyQuery::Prompting(Box::new(handoff(rng))), handoff_texts(rng)),
         Capability::Handoff => {
             let seen = HandoffObservation { kind: PromptKind::Continuing, ..handoff(rng) };
-            (PolicyQuery::Compose(Box::new(seen)), handoff_texts(rng))
+            (PolicyQuery::Handoff(Box::new(seen)), handoff_texts(rng))
         }
         Capability::Review => {
             let (seen, document) = review(rng);
             (PolicyQuery::Review(Box::new(seen)), vec![document])
         }
     };
-    PolicyRequest { ask, texts: texts.into_iter().map(TextBlob::new).collect(), facts: facts(rng) }
+    PolicyRequest { query, texts: texts.into_iter().map(TextBlob::new).collect(), facts: facts(rng) }
 }
 
 /// What an agent wrote for its successor.

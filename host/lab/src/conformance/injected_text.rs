@@ -20,8 +20,8 @@ fn instruction_text() -> String {
 /// The same question, in which somebody else says that.
 pub(super) fn inject_instruction(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let seen = match &mut changed.ask {
-        PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => seen,
+    let seen = match &mut changed.query {
+        PolicyQuery::Prompting(seen) | PolicyQuery::Handoff(seen) => seen,
         _ => return None,
     };
     let texts = &mut changed.texts;

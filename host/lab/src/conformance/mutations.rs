@@ -17,7 +17,7 @@ const PRINTED: &str =
 /// A tool prints something, after everything else.
 pub(super) fn append_tool_output(question: &PolicyRequest, _: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let PolicyQuery::Assess(seen) = &mut changed.ask else { return None };
+    let PolicyQuery::Exhaustion(seen) = &mut changed.query else { return None };
     if seen.signals.len() >= views::SIGNALS {
         return None;
     }
@@ -42,8 +42,8 @@ pub(super) fn append_tool_output(question: &PolicyRequest, _: &mut QuestionRng) 
 /// A session whose occupancy is known is fuller.
 pub(super) fn increase_tokens(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let session = match &mut changed.ask {
-        PolicyQuery::Assess(seen) => &mut seen.session,
+    let session = match &mut changed.query {
+        PolicyQuery::Exhaustion(seen) => &mut seen.session,
         PolicyQuery::Compaction(seen) => &mut seen.session,
         _ => return None,
     };
@@ -55,7 +55,7 @@ pub(super) fn increase_tokens(question: &PolicyRequest, rng: &mut QuestionRng) -
 /// One objective that was open is done.
 pub(super) fn complete_objective(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let PolicyQuery::Split(seen) = &mut changed.ask else { return None };
+    let PolicyQuery::Splitting(seen) = &mut changed.query else { return None };
     let open = seen.objectives.iter_mut().filter(|objective| objective.status != ObjectiveStatus::Done);
     let mut open: Vec<_> = open.collect();
     if open.is_empty() {
@@ -77,9 +77,9 @@ pub(super) fn add_completed_objective(
     rng: &mut QuestionRng,
 ) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let (objectives, phase) = match &mut changed.ask {
-        PolicyQuery::Split(seen) => (&mut seen.objectives, &mut seen.phase),
-        PolicyQuery::Budget(seen) => (&mut seen.objectives, &mut seen.phase),
+    let (objectives, phase) = match &mut changed.query {
+        PolicyQuery::Splitting(seen) => (&mut seen.objectives, &mut seen.phase),
+        PolicyQuery::Budgeting(seen) => (&mut seen.objectives, &mut seen.phase),
         _ => return None,
     };
     if objectives.len() >= views::OBJECTIVES {
@@ -98,7 +98,7 @@ pub(super) fn add_completed_objective(
 /// The table has more turns.
 pub(super) fn increase_turns(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let PolicyQuery::Budget(seen) = &mut changed.ask else { return None };
+    let PolicyQuery::Budgeting(seen) = &mut changed.query else { return None };
     seen.base_turns = Some(seen.base_turns? + 1 + rng.number32(views::TURNS));
     Some(changed)
 }
@@ -106,7 +106,7 @@ pub(super) fn increase_turns(question: &PolicyRequest, rng: &mut QuestionRng) ->
 /// A document has a secret more in it, or names a file more that is gone.
 pub(super) fn worsen_document(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let PolicyQuery::Review(seen) = &mut changed.ask else { return None };
+    let PolicyQuery::Review(seen) = &mut changed.query else { return None };
     match rng.coin() {
         true => seen.secrets.push("api-key".to_owned()),
         false => seen.missing_files.push("src/conformance/gone.rs".to_owned()),
@@ -117,7 +117,7 @@ pub(super) fn worsen_document(question: &PolicyRequest, rng: &mut QuestionRng) -
 /// There were more commits since.
 pub(super) fn more_commits(question: &PolicyRequest, rng: &mut QuestionRng) -> Option<PolicyRequest> {
     let mut changed = question.clone();
-    let PolicyQuery::Review(seen) = &mut changed.ask else { return None };
+    let PolicyQuery::Review(seen) = &mut changed.query else { return None };
     seen.commits_since = seen.commits_since.checked_add(1 + rng.number32(1000))?;
     Some(changed)
 }
@@ -129,20 +129,20 @@ pub(super) fn add_unknown_attribute(
 ) -> Option<PolicyRequest> {
     let mut changed = question.clone();
     let key = format!("x-conformance-{}", rng.number(u64::MAX));
-    attributes(&mut changed.ask).push((key, rng.line(40)));
+    attributes(&mut changed.query).push((key, rng.line(40)));
     Some(changed)
 }
 
-fn attributes(ask: &mut PolicyQuery) -> &mut Attributes {
-    match ask {
-        PolicyQuery::Assess(seen) => &mut seen.attributes,
-        PolicyQuery::Complete(seen) => &mut seen.session.attributes,
-        PolicyQuery::Recover(seen) => &mut seen.session.attributes,
+fn attributes(query: &mut PolicyQuery) -> &mut Attributes {
+    match query {
+        PolicyQuery::Exhaustion(seen) => &mut seen.attributes,
+        PolicyQuery::Completion(seen) => &mut seen.session.attributes,
+        PolicyQuery::Recovery(seen) => &mut seen.session.attributes,
         PolicyQuery::Compaction(seen) => &mut seen.attributes,
-        PolicyQuery::Offload(seen) => &mut seen.attributes,
-        PolicyQuery::Split(seen) => &mut seen.attributes,
-        PolicyQuery::Budget(seen) => &mut seen.attributes,
-        PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => &mut seen.attributes,
+        PolicyQuery::Offloading(seen) => &mut seen.attributes,
+        PolicyQuery::Splitting(seen) => &mut seen.attributes,
+        PolicyQuery::Budgeting(seen) => &mut seen.attributes,
+        PolicyQuery::Prompting(seen) | PolicyQuery::Handoff(seen) => &mut seen.attributes,
         PolicyQuery::Review(seen) => &mut seen.attributes,
     }
 }

@@ -160,7 +160,8 @@ impl Counterexample {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InlineQuestion {
     /// What is asked.
-    pub ask: PolicyQuery,
+    #[serde(rename = "ask")]
+    pub query: PolicyQuery,
     /// The texts that it names.
     pub texts: Vec<String>,
     /// What the host knows beside it.
@@ -171,14 +172,14 @@ pub struct InlineQuestion {
 impl From<&PolicyRequest> for InlineQuestion {
     fn from(question: &PolicyRequest) -> Self {
         let texts = question.texts.iter().map(|text| text.body().unwrap_or_default().to_owned());
-        Self { ask: question.ask.clone(), texts: texts.collect(), facts: question.facts.clone() }
+        Self { query: question.query.clone(), texts: texts.collect(), facts: question.facts.clone() }
     }
 }
 
 impl From<InlineQuestion> for PolicyRequest {
     fn from(kept: InlineQuestion) -> Self {
         let texts = kept.texts.into_iter().map(Into::into).collect();
-        PolicyRequest { ask: kept.ask, texts, facts: kept.facts }
+        PolicyRequest { query: kept.query, texts, facts: kept.facts }
     }
 }
 
@@ -267,7 +268,7 @@ impl ConformanceTally {
         let abstained = u64::from(matches!(evaluation.result, Ok(None)));
         let work =
             FunctionTally { questions: 1, abstained, worst_fuel: evaluation.fuel, worst_question: index };
-        self.add_work(question.ask.function(), work);
+        self.add_work(question.query.function(), work);
     }
 
     /// An answer was held to the rule at this place.

@@ -118,7 +118,7 @@ pub(super) const RULES: &[ConformanceRule] = &[
         because: "a run refuses the others: the scope stays whole, the prompt is not sent, a person is asked",
         test: RuleTest::One(|question, result| match result {
             Ok(Some(decision)) => {
-                validate_decision(&question.ask, decision).map_or_else(Violated, |()| Holds)
+                validate_decision(&question.query, decision).map_or_else(Violated, |()| Holds)
             }
             _ => NotApplicable,
         }),
@@ -140,11 +140,11 @@ pub(super) const RULES: &[ConformanceRule] = &[
         about: &[Exhaustion, Completion],
         says: "evidence names a signal that was there, and never what a tool printed",
         because: "anybody can make a tool print anything; a session must not end for it",
-        test: RuleTest::One(|question, result| match (&question.ask, result) {
-            (PolicyQuery::Assess(seen), Ok(Some(Decision::Assess(answer)))) => {
+        test: RuleTest::One(|question, result| match (&question.query, result) {
+            (PolicyQuery::Exhaustion(seen), Ok(Some(Decision::Exhaustion(answer)))) => {
                 real_evidence(&seen.signals, &answer.evidence)
             }
-            (PolicyQuery::Complete(seen), Ok(Some(Decision::Complete(answer)))) => {
+            (PolicyQuery::Completion(seen), Ok(Some(Decision::Completion(answer)))) => {
                 real_evidence(&seen.session.signals, &answer.evidence)
             }
             _ => NotApplicable,
@@ -158,7 +158,7 @@ pub(super) const RULES: &[ConformanceRule] = &[
         test: RuleTest::Changed {
             change: mutations::append_tool_output,
             holds: |_, before, after| match (before, after) {
-                (Decision::Assess(before), Decision::Assess(after)) => {
+                (Decision::Exhaustion(before), Decision::Exhaustion(after)) => {
                     violated_if(before.verdict != after.verdict, || became(&before.verdict, &after.verdict))
                 }
                 _ => NotApplicable,
@@ -187,8 +187,8 @@ pub(super) const RULES: &[ConformanceRule] = &[
         test: RuleTest::Changed {
             change: injected_text::inject_instruction,
             holds: |_, _, after| match after {
-                Decision::Brief(brief) => quotes([&brief.prompt]),
-                Decision::Compose(composition) => quotes([&composition.document, &composition.index]),
+                Decision::Prompting(brief) => quotes([&brief.prompt]),
+                Decision::Handoff(composition) => quotes([&composition.document, &composition.index]),
                 _ => NotApplicable,
             },
             counts_abstention: false,
@@ -202,7 +202,7 @@ pub(super) const RULES: &[ConformanceRule] = &[
         test: RuleTest::Changed {
             change: mutations::increase_tokens,
             holds: |_, before, after| match (before, after) {
-                (Decision::Assess(before), Decision::Assess(after)) => {
+                (Decision::Exhaustion(before), Decision::Exhaustion(after)) => {
                     let healed = before.verdict == Verdict::Exhausted && after.verdict != Verdict::Exhausted;
                     let silent = before.warning.is_some() && after.warning.is_none();
                     violated_if(healed || silent, || match healed {
@@ -239,8 +239,8 @@ pub(super) const RULES: &[ConformanceRule] = &[
         because: "work that is done would be done again, by an agent that does not know of it",
         test: RuleTest::Changed {
             change: mutations::complete_objective,
-            holds: |question, _, after| match (&question.ask, after) {
-                (PolicyQuery::Split(seen), Decision::Split(after)) => {
+            holds: |question, _, after| match (&question.query, after) {
+                (PolicyQuery::Splitting(seen), Decision::Splitting(after)) => {
                     let done = seen.objectives.iter().filter(|o| o.status == ObjectiveStatus::Done);
                     let back = done.map(|o| &o.id).find(|id| in_parts(&after.action).any(|part| part == *id));
                     match back {
@@ -261,13 +261,13 @@ pub(super) const RULES: &[ConformanceRule] = &[
         test: RuleTest::Changed {
             change: mutations::add_completed_objective,
             holds: |_, before, after| match (before, after) {
-                (Decision::Split(before), Decision::Split(after)) => {
+                (Decision::Splitting(before), Decision::Splitting(after)) => {
                     let (fewer, more) = (in_parts(&before.action).count(), in_parts(&after.action).count());
                     violated_if(more > fewer, || {
                         format!("{more} objectives are in parts, {fewer} were before")
                     })
                 }
-                (Decision::Budget(before), Decision::Budget(after)) => {
+                (Decision::Budgeting(before), Decision::Budgeting(after)) => {
                     let (fewer, more) = (turns(before), turns(after));
                     violated_if(more > fewer, || format!("it gives {more} turns, and gave {fewer}"))
                 }
@@ -284,7 +284,7 @@ pub(super) const RULES: &[ConformanceRule] = &[
         test: RuleTest::Changed {
             change: mutations::increase_turns,
             holds: |_, before, after| match (before, after) {
-                (Decision::Budget(before), Decision::Budget(after)) => {
+                (Decision::Budgeting(before), Decision::Budgeting(after)) => {
                     let (more, fewer) = (turns(before), turns(after));
                     violated_if(fewer < more, || format!("it gives {fewer} turns, and gave {more}"))
                 }

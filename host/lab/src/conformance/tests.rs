@@ -24,28 +24,28 @@ fn questions(seed: u64, count: u64) -> impl Iterator<Item = PolicyRequest> {
     (0..count).map(move |index| generate::question(seed, index, capability(index)))
 }
 
-fn session_of(ask: &PolicyQuery) -> Option<&SessionView> {
-    match ask {
-        PolicyQuery::Assess(seen) => Some(&seen.session),
-        PolicyQuery::Complete(seen) => Some(&seen.session.session),
-        PolicyQuery::Recover(seen) => Some(&seen.session.session),
+fn session_of(query: &PolicyQuery) -> Option<&SessionView> {
+    match query {
+        PolicyQuery::Exhaustion(seen) => Some(&seen.session),
+        PolicyQuery::Completion(seen) => Some(&seen.session.session),
+        PolicyQuery::Recovery(seen) => Some(&seen.session.session),
         PolicyQuery::Compaction(seen) => Some(&seen.session),
-        PolicyQuery::Offload(seen) => Some(&seen.session),
-        PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => Some(&seen.session),
-        PolicyQuery::Split(_) | PolicyQuery::Budget(_) | PolicyQuery::Review(_) => None,
+        PolicyQuery::Offloading(seen) => Some(&seen.session),
+        PolicyQuery::Prompting(seen) | PolicyQuery::Handoff(seen) => Some(&seen.session),
+        PolicyQuery::Splitting(_) | PolicyQuery::Budgeting(_) | PolicyQuery::Review(_) => None,
     }
 }
 
-fn phase_of(ask: &PolicyQuery) -> Option<&PhaseView> {
-    match ask {
-        PolicyQuery::Assess(seen) => Some(&seen.phase),
-        PolicyQuery::Complete(seen) => Some(&seen.session.phase),
-        PolicyQuery::Recover(seen) => Some(&seen.session.phase),
+fn phase_of(query: &PolicyQuery) -> Option<&PhaseView> {
+    match query {
+        PolicyQuery::Exhaustion(seen) => Some(&seen.phase),
+        PolicyQuery::Completion(seen) => Some(&seen.session.phase),
+        PolicyQuery::Recovery(seen) => Some(&seen.session.phase),
         PolicyQuery::Compaction(seen) => Some(&seen.phase),
-        PolicyQuery::Offload(seen) => Some(&seen.phase),
-        PolicyQuery::Split(seen) => Some(&seen.phase),
-        PolicyQuery::Budget(seen) => Some(&seen.phase),
-        PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => Some(&seen.phase),
+        PolicyQuery::Offloading(seen) => Some(&seen.phase),
+        PolicyQuery::Splitting(seen) => Some(&seen.phase),
+        PolicyQuery::Budgeting(seen) => Some(&seen.phase),
+        PolicyQuery::Prompting(seen) | PolicyQuery::Handoff(seen) => Some(&seen.phase),
         PolicyQuery::Review(_) => None,
     }
 }
@@ -62,7 +62,7 @@ fn a_question_is_a_function_of_seed_and_index() {
 #[test]
 fn each_question_is_about_what_was_wanted() {
     for capability in Capability::ALL {
-        assert_eq!(generate::question(7, 3, capability).ask.capability(), capability);
+        assert_eq!(generate::question(7, 3, capability).query.capability(), capability);
     }
 }
 
@@ -75,27 +75,27 @@ fn every_variant_of_the_contract_is_asked() {
     let mut saw = |of: &str, one: &dyn Debug| {
         seen.insert(format!("{of} {one:?}"));
     };
-    for PolicyRequest { ask, .. } in questions(1, MANY) {
-        if let Some(session) = session_of(&ask) {
+    for PolicyRequest { query, .. } in questions(1, MANY) {
+        if let Some(session) = session_of(&query) {
             saw("state", &session.state);
             saw("source", &session.occupancy.source);
         }
-        match &ask {
-            PolicyQuery::Assess(asked) => {
+        match &query {
+            PolicyQuery::Exhaustion(asked) => {
                 saw("occasion", &asked.occasion);
                 asked.signals.iter().for_each(|signal| saw("channel", &signal.channel));
             }
-            PolicyQuery::Recover(asked) => match asked.assessment.verdict {
+            PolicyQuery::Recovery(asked) => match asked.assessment.verdict {
                 Verdict::Quota { cause, .. } => saw("cause", &cause),
                 verdict => saw("verdict", &verdict),
             },
-            PolicyQuery::Offload(asked) => asked.items.iter().for_each(|item| saw("item", &item.kind)),
-            PolicyQuery::Complete(_) | PolicyQuery::Compaction(_) | PolicyQuery::Budget(_) => {}
-            PolicyQuery::Split(asked) => {
+            PolicyQuery::Offloading(asked) => asked.items.iter().for_each(|item| saw("item", &item.kind)),
+            PolicyQuery::Completion(_) | PolicyQuery::Compaction(_) | PolicyQuery::Budgeting(_) => {}
+            PolicyQuery::Splitting(asked) => {
                 saw("split", &asked.occasion);
                 asked.objectives.iter().for_each(|objective| saw("status", &objective.status));
             }
-            PolicyQuery::Brief(asked) | PolicyQuery::Compose(asked) => saw("kind", &asked.kind),
+            PolicyQuery::Prompting(asked) | PolicyQuery::Handoff(asked) => saw("kind", &asked.kind),
             PolicyQuery::Review(_) => {}
         }
     }
@@ -121,15 +121,15 @@ fn every_variant_of_the_contract_is_asked() {
 fn questions_come_empty_huge_and_in_characters_of_every_width() {
     let (mut widths, mut objectives, mut documents) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let (mut unknown_tokens, mut most_tokens) = (false, false);
-    for PolicyRequest { ask, texts, .. } in questions(1, MANY) {
+    for PolicyRequest { query, texts, .. } in questions(1, MANY) {
         let body = |place: usize| texts[place].body().expect("it is at hand");
         (0..texts.len()).for_each(|place| widths.extend(body(place).chars().map(char::len_utf8)));
-        if let Some(session) = session_of(&ask) {
+        if let Some(session) = session_of(&query) {
             unknown_tokens |= session.occupancy.used_tokens.is_none();
             most_tokens |= session.occupancy.used_tokens == Some(u64::MAX);
         }
-        match &ask {
-            PolicyQuery::Split(seen) => {
+        match &query {
+            PolicyQuery::Splitting(seen) => {
                 objectives.insert(seen.objectives.len());
             }
             PolicyQuery::Review(_) => {
@@ -150,30 +150,30 @@ fn questions_come_empty_huge_and_in_characters_of_every_width() {
 /// Core puts no other questions, and a policy may rely on it.
 #[test]
 fn questions_keep_to_what_the_contract_promises() {
-    for PolicyRequest { ask, texts, .. } in questions(3, MANY) {
-        if let Some(session) = session_of(&ask) {
+    for PolicyRequest { query, texts, .. } in questions(3, MANY) {
+        if let Some(session) = session_of(&query) {
             assert!(session.recent.len() <= 32);
             assert!(session.recent.windows(2).all(|pair| pair[0].ordinal + 1 == pair[1].ordinal));
             assert!(session.recent.windows(2).all(|pair| pair[0].prompt <= pair[1].prompt));
             assert_eq!(session.exit.is_some(), session.state == SessionState::Ended);
         }
-        if let Some(phase) = phase_of(&ask) {
+        if let Some(phase) = phase_of(&query) {
             assert!(phase.progress.done_by_session <= phase.progress.done);
         }
-        match &ask {
-            PolicyQuery::Assess(seen) => {
+        match &query {
+            PolicyQuery::Exhaustion(seen) => {
                 let window = texts[seen.window.0 as usize].body().expect("it is at hand");
                 are_inside(&seen.signals, window);
                 assert!(seen.occasion != AssessTrigger::SessionEnded || seen.session.exit.is_some());
             }
-            PolicyQuery::Split(seen) => are_counted(&seen.objectives, &seen.phase),
-            PolicyQuery::Budget(seen) => are_counted(&seen.objectives, &seen.phase),
-            PolicyQuery::Complete(seen) => assert_eq!(seen.assessment.verdict, Verdict::Answered),
-            PolicyQuery::Recover(seen) => {
+            PolicyQuery::Splitting(seen) => are_counted(&seen.objectives, &seen.phase),
+            PolicyQuery::Budgeting(seen) => are_counted(&seen.objectives, &seen.phase),
+            PolicyQuery::Completion(seen) => assert_eq!(seen.assessment.verdict, Verdict::Answered),
+            PolicyQuery::Recovery(seen) => {
                 assert_eq!(seen.completion.is_some(), seen.assessment.verdict == Verdict::Answered);
             }
-            PolicyQuery::Offload(seen) => assert!(!seen.items.is_empty()),
-            PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen) => {
+            PolicyQuery::Offloading(seen) => assert!(!seen.items.is_empty()),
+            PolicyQuery::Prompting(seen) | PolicyQuery::Handoff(seen) => {
                 let texts_there = [seen.last_output, seen.findings]
                     .map(|id| id.is_some_and(|id| (id.0 as usize) < texts.len()));
                 assert_eq!(texts_there, [true, true]);

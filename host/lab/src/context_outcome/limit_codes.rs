@@ -117,7 +117,7 @@ mod tests {
             let mut recording = RecordedSession::new("claude", UnixMs(1), 0);
             events.iter().for_each(|event| recording.take(event.clone()));
             let (decision, _) = router.decide(&recording.question(None));
-            let Ok(Decision::Assess(assessment)) = decision else { panic!("{events:?}: {decision:?}") };
+            let Ok(Decision::Exhaustion(assessment)) = decision else { panic!("{events:?}: {decision:?}") };
             assert_eq!(assessment.verdict, Verdict::Exhausted, "{events:?}");
         }
     }

@@ -270,12 +270,14 @@ pub fn not_given(
 pub fn mismatched_component(
     version: &ExperimentVersion,
     arm: &ExperimentArm,
-    pins: &[PolicyBinding],
+    bindings: &[PolicyBinding],
 ) -> Option<(Capability, Digest)> {
     version.decides.iter().find_map(|capability| {
-        let mut seats =
-            pins.iter().rev().filter(|pin| pin.capability == *capability && pin.scope == PolicyScope::Run);
-        let decides = seats.next().map(|pin| &pin.component);
+        let mut deciding = bindings
+            .iter()
+            .rev()
+            .filter(|binding| binding.capability == *capability && binding.scope == PolicyScope::Run);
+        let decides = deciding.next().map(|binding| &binding.component);
         match decides {
             Some(component) if *component == arm.component => None,
             found => Some((*capability, found.cloned().unwrap_or_else(|| Digest::of("")))),

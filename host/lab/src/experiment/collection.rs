@@ -31,7 +31,7 @@ pub struct ExperimentRun {
     /// What it was given.
     pub assignment: Assignment,
     /// Who decided what when it began.
-    pub pins: Vec<PolicyBinding>,
+    pub bindings: Vec<PolicyBinding>,
     /// What it came to so far; why that cannot be told.
     pub measures: Result<RunMetrics, String>,
 }
@@ -68,7 +68,8 @@ struct CachedRun {
 #[serde(deny_unknown_fields)]
 struct CachedParticipation {
     assignment: Assignment,
-    pins: Vec<PolicyBinding>,
+    #[serde(rename = "pins")]
+    bindings: Vec<PolicyBinding>,
     last_seq: Seq,
     measures: RunMetrics,
 }
@@ -108,14 +109,14 @@ pub fn collect(
             if let Some(remembered) = looked.remember {
                 kept.insert(run.run.clone(), remembered);
             }
-            if let Some((assignment, pins, measures)) = looked.takes_part {
+            if let Some((assignment, bindings, measures)) = looked.takes_part {
                 let (workspace, started_at) = (state.workspace().to_owned(), run.started_at);
                 found.records.push(ExperimentRun {
                     workspace,
                     run: run.run,
                     started_at,
                     assignment,
-                    pins,
+                    bindings,
                     measures,
                 });
             }
@@ -142,16 +143,16 @@ struct RunScan {
 
 fn scan_run(journal: &Journal, run: &RunSummary, name: &ExperimentId, known: Option<CachedRun>) -> RunScan {
     let started_at = run.started_at;
-    let (assignment, pins) = match known {
+    let (assignment, bindings) = match known {
         Some(CachedRun { takes_part: None, .. }) => return RunScan { remember: known, ..RunScan::default() },
         Some(CachedRun { takes_part: Some(part), started_at }) => {
             if part.last_seq == run.last_seq {
                 let takes_part =
-                    Some((part.assignment.clone(), part.pins.clone(), Ok(part.measures.clone())));
+                    Some((part.assignment.clone(), part.bindings.clone(), Ok(part.measures.clone())));
                 let remember = Some(CachedRun { started_at, takes_part: Some(part) });
                 return RunScan { takes_part, remember, ..RunScan::default() };
             }
-            (part.assignment, part.pins)
+            (part.assignment, part.bindings)
         }
         None => match began(journal, &run.run, name) {
             Ok(Some(began)) => began,
@@ -172,12 +173,12 @@ fn scan_run(journal: &Journal, run: &RunSummary, name: &ExperimentId, known: Opt
         started_at,
         takes_part: Some(CachedParticipation {
             assignment: assignment.clone(),
-            pins: pins.clone(),
+            bindings: bindings.clone(),
             last_seq: run.last_seq,
             measures: measures.clone(),
         }),
     });
-    RunScan { takes_part: Some((assignment, pins, measures)), remember, is_new: true, unreadable: None }
+    RunScan { takes_part: Some((assignment, bindings, measures)), remember, is_new: true, unreadable: None }
 }
 
 /// What the first entry of a run says of an experiment.
@@ -187,7 +188,7 @@ fn began(
     name: &ExperimentId,
 ) -> Result<Option<(Assignment, Vec<PolicyBinding>)>, baton_store::StoreError> {
     let Some(JournalEntry::Input(stamped)) = journal.first(run)? else { return Ok(None) };
-    let Input::Started { assignments, pins, .. } = stamped.input else { return Ok(None) };
+    let Input::Started { assignments, bindings, .. } = stamped.input else { return Ok(None) };
     let of = assignments.into_iter().find(|assignment| assignment.experiment == *name);
-    Ok(of.map(|assignment| (assignment, pins)))
+    Ok(of.map(|assignment| (assignment, bindings)))
 }

@@ -134,7 +134,7 @@ impl UnitRuns<'_> {
         }
         let arm = version.arm(&found.arm)?;
         for record in &self.records {
-            if let Some((capability, component)) = mismatched_component(version, arm, &record.pins) {
+            if let Some((capability, component)) = mismatched_component(version, arm, &record.bindings) {
                 let what = format!("{capability} began with {}", component.short());
                 return Some(ExclusionReason::OtherComponent(what));
             }

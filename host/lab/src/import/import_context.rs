@@ -38,14 +38,14 @@ pub(super) struct ImportContext<'a> {
 
 impl ImportContext<'_> {
     /// The first input of the run, with so many objectives.
-    pub(super) fn started(&self, objectives: usize, pins: Vec<PolicyBinding>) -> Input {
+    pub(super) fn started(&self, objectives: usize, bindings: Vec<PolicyBinding>) -> Input {
         let workflow = self.workflow(objectives);
         let names = RunNames { run: self.run.as_str(), workflow: &workflow.name, goal: &workflow.goal };
         Input::Started {
             run: self.run.clone(),
             task_folder: workflow.paths.task_folder(names),
             workflow: Box::new(workflow),
-            pins,
+            bindings,
             utc_offset_minutes: self.request.moment.utc_offset_minutes,
             assignments: Vec::new(),
         }
@@ -150,10 +150,10 @@ impl BuiltinDecider {
         RoutedDecision { label: Provenance { duration_us: 0, ..decided.label }, ..decided }
     }
 
-    /// The built-in policy in every seat.
-    pub(super) fn pins(&self) -> Vec<PolicyBinding> {
+    /// The built-in policy for every decision.
+    pub(super) fn bindings(&self) -> Vec<PolicyBinding> {
         let policy = self.built_in.policy();
-        let pin = |capability: Capability| PolicyBinding {
+        let binding = |capability: Capability| PolicyBinding {
             capability,
             policy: policy.name().to_owned(),
             component: policy.digest().clone(),
@@ -164,10 +164,10 @@ impl BuiltinDecider {
             from: ConfigSource::default(),
             then: Vec::new(),
         };
-        Capability::ALL.into_iter().map(pin).collect()
+        Capability::ALL.into_iter().map(binding).collect()
     }
 
-    /// The bytes whose digests the pins carry: a replay needs no file.
+    /// The bytes whose digests the bindings carry: a replay needs no file.
     pub(super) fn blobs(&self) -> Vec<Vec<u8>> {
         // Keys are texts and values plain, so this cannot fail.
         let settings = serde_json::to_vec(self.built_in.settings()).unwrap_or_default();

@@ -124,7 +124,7 @@ pub(super) fn play(
             stopped: None,
         },
     };
-    player.take(setting.started(objectives, decider.pins()))?;
+    player.take(setting.started(objectives, decider.bindings()))?;
     player.play_to_end()?;
     Ok(player.played)
 }
@@ -243,11 +243,11 @@ impl<'p> ImportPlayer<'p> {
     fn answer_questions(&mut self) -> Result<(), ImportError> {
         let is_question = |intent: &Intent| matches!(intent.action, Action::RequestDecision { .. });
         while let Some(at) = self.wanted.iter().position(is_question) {
-            if let Some(Intent { action: Action::RequestDecision { request, question, scope }, .. }) =
+            if let Some(Intent { action: Action::RequestDecision { request_id, request, scope }, .. }) =
                 self.wanted.remove(at)
             {
-                let decided = self.decider.decide(&scope, &question);
-                self.decided(request, &question.ask, decided)?;
+                let decided = self.decider.decide(&scope, &request);
+                self.decided(request_id, &request.query, decided)?;
             }
         }
         Ok(())
@@ -255,26 +255,30 @@ impl<'p> ImportPlayer<'p> {
 
     fn decided(
         &mut self,
-        request: RequestId,
-        ask: &PolicyQuery,
+        request_id: RequestId,
+        query: &PolicyQuery,
         decided: RoutedDecision,
     ) -> Result<(), ImportError> {
         let RoutedDecision { mut result, mut label, .. } = decided;
         self.played.decisions += 1;
         if let Ok(decision) = &result
-            && let Some((shown, what)) = recorded_decisions::recorded_decision(ask, decision, &label.policy)
+            && let Some((shown, what)) = recorded_decisions::recorded_decision(query, decision, &label.policy)
         {
             self.played.decided_by_recording += 1;
             self.note(format!("{} would have {what}: {}", label.policy, decision.reason()));
             label = recorded_decisions::label(&label);
             result = Ok(shown);
         }
-        match (ask, &result) {
-            (PolicyQuery::Assess(seen), Ok(Decision::Assess(said))) => self.judged(seen.occasion, said),
-            (PolicyQuery::Complete(seen), Ok(Decision::Complete(said))) => self.record_completion(seen, said),
+        match (query, &result) {
+            (PolicyQuery::Exhaustion(seen), Ok(Decision::Exhaustion(said))) => {
+                self.judged(seen.occasion, said)
+            }
+            (PolicyQuery::Completion(seen), Ok(Decision::Completion(said))) => {
+                self.record_completion(seen, said)
+            }
             _ => {}
         }
-        self.take(Input::Decided { request, result, label: Box::new(label) })
+        self.take(Input::Decided { request_id, result, label: Box::new(label) })
     }
 
     /// Keeps what is said of a prompt or a session that is over.

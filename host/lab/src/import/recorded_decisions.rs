@@ -13,23 +13,23 @@ pub(super) const RECORDING: &str = "recording";
 
 /// What the recording shows instead of `decision`, and what that would have been in words; nothing where both agree.
 pub(super) fn recorded_decision(
-    ask: &PolicyQuery,
+    query: &PolicyQuery,
     decision: &Decision,
     policy: &str,
 ) -> Option<(Decision, &'static str)> {
     let reason = || format!("the recording goes on without it; {policy} says: {}", decision.reason());
-    match (ask, decision) {
-        (PolicyQuery::Recover(seen), Decision::Recover(said)) => {
+    match (query, decision) {
+        (PolicyQuery::Recovery(seen), Decision::Recovery(said)) => {
             let is_over =
                 matches!(seen.session.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded);
             (!is_over && said.action != RecoveryAction::Wait).then(|| {
                 let wait = RecoveryDecision { action: RecoveryAction::Wait, reason: reason() };
-                (Decision::Recover(wait), "stirred the agent")
+                (Decision::Recovery(wait), "stirred the agent")
             })
         }
-        (_, Decision::Offload(said)) if !said.items.is_empty() => {
+        (_, Decision::Offloading(said)) if !said.items.is_empty() => {
             let keep = OffloadingDecision { items: Vec::new(), reason: reason() };
-            Some((Decision::Offload(keep), "kept something out of the context"))
+            Some((Decision::Offloading(keep), "kept something out of the context"))
         }
         (_, Decision::Compaction(said)) => {
             let what = match said.action {
@@ -40,18 +40,18 @@ pub(super) fn recorded_decision(
             let keep = CompactionDecision { action: CompactionAction::Keep, reason: reason() };
             Some((Decision::Compaction(keep), what))
         }
-        (_, Decision::Split(said)) => {
+        (_, Decision::Splitting(said)) => {
             let what = match said.action {
                 SplitAction::Keep => return None,
                 SplitAction::Split { .. } => "split the work",
                 SplitAction::AskPerson { .. } => "asked a person about the scope",
             };
             let keep = SplitDecision { action: SplitAction::Keep, reason: reason() };
-            Some((Decision::Split(keep), what))
+            Some((Decision::Splitting(keep), what))
         }
-        (_, Decision::Budget(said)) if said.max_turns.is_some() => {
+        (_, Decision::Budgeting(said)) if said.max_turns.is_some() => {
             let unlimited = TurnBudget { max_turns: None, reason: reason() };
-            Some((Decision::Budget(unlimited), "bounded the turns"))
+            Some((Decision::Budgeting(unlimited), "bounded the turns"))
         }
         _ => None,
     }

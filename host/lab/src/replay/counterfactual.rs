@@ -141,7 +141,7 @@ fn ask(
     lane: usize,
 ) -> Result<Option<PolicyAnswer>, StatefulPolicyError> {
     match event {
-        RunEvent::Query(met, _) if asked.decides.contains(&met.question.ask.capability()) => {
+        RunEvent::Query(met, _) if asked.decides.contains(&met.question.query.capability()) => {
             candidate.ask(lane, &met.question).map(Some)
         }
         _ => Ok(None),

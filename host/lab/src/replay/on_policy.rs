@@ -188,7 +188,7 @@ impl OnPolicyTracker {
 
     /// Whether the candidate is to be asked this.
     pub(crate) fn is_for(&self, question: &PolicyRequest) -> bool {
-        self.decides.contains(&question.ask.capability())
+        self.decides.contains(&question.query.capability())
     }
 
     /// Whether the candidate has left the course on which this was asked: in the phase, in one that it is a part of, or in one
@@ -211,14 +211,14 @@ impl OnPolicyTracker {
 
     /// A question that was not put to it.
     pub(crate) fn not_asked(&mut self, question: &PolicyRequest) {
-        self.found.functions.entry(question.ask.function()).or_default().not_asked += 1;
+        self.found.functions.entry(question.query.function()).or_default().not_asked += 1;
     }
 
     /// Sets its answer beside the recorded one.
     pub(crate) fn compare_answer(&mut self, met: RecordedQuery, candidate: PolicyAnswer) {
         let off_course = self.has_diverged(&met.about);
-        let agreement = DecisionMatch::of(&met.question.ask, &met.recorded, &candidate);
-        let function = self.found.functions.entry(met.question.ask.function()).or_default();
+        let agreement = DecisionMatch::of(&met.question.query, &met.recorded, &candidate);
+        let function = self.found.functions.entry(met.question.query.function()).or_default();
         if off_course { &mut function.off_course } else { &mut function.on_course }.count(agreement);
         if let (DecisionMatch::Abstained, false, Some(component)) =
             (agreement, off_course, &met.label.component)
@@ -228,10 +228,10 @@ impl OnPolicyTracker {
         let phase = met.about.phases.first().cloned();
         if let (Ok(recorded), Ok(Some(candidate)), Some(phase)) = (&met.recorded, &candidate, &phase)
             && !off_course
-            && !same_next_step(&met.question.ask, recorded, candidate)
+            && !same_next_step(&met.question.query, recorded, candidate)
         {
             self.mark_diverged(&met.about.phases);
-            let function = met.question.ask.function();
+            let function = met.question.query.function();
             let (recorded, candidate) = (recorded.reason().to_owned(), candidate.reason().to_owned());
             let departure =
                 FirstDivergence { phase: phase.clone(), seq: met.seq, function, recorded, candidate };

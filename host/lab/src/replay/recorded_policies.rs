@@ -26,7 +26,7 @@ use crate::policy_replay::{DecisionReplayer, ReplayedAnswer};
 /// Components that are kept compiled. A run has a handful; where somebody put in place more, they are loaded again.
 const LOADED_MAX: usize = 64;
 
-/// What a component was pinned with.
+/// What a component was bound with.
 #[derive(Clone, Debug, PartialEq)]
 struct BoundPolicy {
     policy: String,
@@ -44,7 +44,7 @@ pub struct RecordedPolicies<'j> {
     built_in: Digest,
     journal: &'j Journal,
     artifacts: Option<ArtifactStore>,
-    /// Everybody who was pinned, with different grants each, the newest last.
+    /// Everybody who was bound, with different grants each, the newest last.
     known: Vec<BoundPolicy>,
     /// Those who are shown artifacts: each witness shows them others.
     own: PolicyLoads,
@@ -112,8 +112,8 @@ impl<'j> RecordedPolicies<'j> {
         Self { engine, built_in, journal, artifacts, known: Vec::new(), own: PolicyLoads::new(), load_cache }
     }
 
-    fn record_bindings(&mut self, pins: &[PolicyBinding]) {
-        for link in pins.iter().flat_map(PolicyBinding::links) {
+    fn record_bindings(&mut self, bindings: &[PolicyBinding]) {
+        for link in bindings.iter().flat_map(PolicyBinding::links) {
             let BindingLink { policy, component, settings, grants, .. } = link;
             let known = BoundPolicy { policy, component, settings, grants };
             // The newest last: whoever has just been put in place is asked next.
@@ -122,13 +122,13 @@ impl<'j> RecordedPolicies<'j> {
         }
     }
 
-    /// Asks with each of the grants that it was pinned with, the newest first, until it comes out as recorded. The label does not
+    /// Asks with each of the grants that it was bound with, the newest first, until it comes out as recorded. The label does not
     /// say which of them it had, and hardly ever were there two.
     fn ask(&mut self, question: &PolicyRequest, asked: &PolicyIdentity<'_>) -> ReplayedAnswer {
         let mut candidates: Vec<BoundPolicy> =
             self.known.iter().rev().filter(|known| asked.is(known)).cloned().collect();
         if candidates.is_empty() && asked.policy == BUILTIN_NAME && *asked.component == self.built_in {
-            // It stands behind every other, pinned or not, and is part of the host.
+            // It stands behind every other, bound or not, and is part of the host.
             candidates.extend(asked.settings.map(|settings| BoundPolicy {
                 policy: BUILTIN_NAME.to_owned(),
                 component: asked.component.clone(),
@@ -160,21 +160,21 @@ impl<'j> RecordedPolicies<'j> {
         known: &BoundPolicy,
     ) -> ReplayedAnswer {
         let loaded = self.load(asked.policy, known);
-        let loaded = loaded.and_then(|first| Ok((first, self.links(asked.behind)?)));
-        let (first, behind) = match loaded {
+        let loaded = loaded.and_then(|first| Ok((first, self.links(asked.nested)?)));
+        let (first, next_policies) = match loaded {
             Ok(loaded) => loaded,
             Err(why) => return ReplayedAnswer::Unavailable { why },
         };
         first.shown.set_artifacts(asked.artifacts);
-        let next = behind.iter().map(|link| link.configured.clone()).collect();
+        let next = next_policies.iter().map(|link| link.configured.clone()).collect();
         let evaluation = first.configured.over(next).evaluate(question);
-        let mut shown = behind.iter().map(|link| &link.shown).chain([&first.shown]);
+        let mut shown = next_policies.iter().map(|link| &link.shown).chain([&first.shown]);
         if shown.any(|shown| shown.is_missing.load(Ordering::Relaxed)) {
             let why = format!("an artifact that {} was shown is no longer kept", asked.policy);
             return ReplayedAnswer::Unavailable { why };
         }
         let is_same_engine = asked.engine == self.engine.digest();
-        if let Some(why) = fallback_difference(asked.behind, &evaluation.behind, is_same_engine) {
+        if let Some(why) = fallback_difference(asked.nested, &evaluation.nested, is_same_engine) {
             return why;
         }
         // Earlier hosts passed such an answer on to core, so only what is recorded as refused is held to the rules of a run again.
@@ -315,7 +315,7 @@ struct PolicyIdentity<'a> {
     artifacts: &'a BTreeMap<String, Digest>,
     fuel: Option<u64>,
     fault: Option<&'a Fault>,
-    behind: &'a [LinkRecord],
+    nested: &'a [LinkRecord],
 }
 
 impl PolicyIdentity<'_> {
@@ -342,11 +342,11 @@ impl PolicyIdentity<'_> {
 impl DecisionReplayer for RecordedPolicies<'_> {
     fn observe_input(&mut self, stamped: &JournaledInput) {
         match &stamped.input {
-            Input::Started { pins, .. } => {
+            Input::Started { bindings, .. } => {
                 self.known.clear();
-                self.record_bindings(pins);
+                self.record_bindings(bindings);
             }
-            Input::PolicyChanged { pins, .. } => self.record_bindings(pins),
+            Input::PolicyChanged { bindings, .. } => self.record_bindings(bindings),
             _ => {}
         }
     }
@@ -367,7 +367,7 @@ impl DecisionReplayer for RecordedPolicies<'_> {
                 artifacts: &label.artifacts,
                 fuel: Some(label.fuel),
                 fault: None,
-                behind: &label.behind,
+                nested: &label.nested,
             },
         )
     }
@@ -388,7 +388,7 @@ impl DecisionReplayer for RecordedPolicies<'_> {
                 artifacts: &record.artifacts,
                 fuel: record.fuel,
                 fault: Some(&record.fault),
-                behind: &record.behind,
+                nested: &record.nested,
             },
         )
     }
@@ -409,12 +409,12 @@ impl DecisionReplayer for RecordedPolicies<'_> {
                 artifacts: &record.artifacts,
                 fuel: Some(record.fuel),
                 fault: None,
-                behind: &record.behind,
+                nested: &record.nested,
             },
         )
     }
 
-    fn native(&mut self, question: &PolicyRequest) -> Option<Result<Decision, Fault>> {
+    fn host_fallback(&mut self, question: &PolicyRequest) -> Option<Result<Decision, Fault>> {
         Some(answer_without_component(question, self.engine.limits()))
     }
 }

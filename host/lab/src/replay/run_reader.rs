@@ -91,15 +91,15 @@ impl RunReader {
             // An earlier version wrote it, or wanted something else: the journal has the word.
             None => entries.open(sealed)?,
         };
-        let Action::RequestDecision { request, question, .. } = intent.action else { return Ok(()) };
-        let about = QueryContext::of(&self.run, request);
-        let context = match question.ask {
-            PolicyQuery::Assess(_) => {
+        let Action::RequestDecision { request_id, request, .. } = intent.action else { return Ok(()) };
+        let about = QueryContext::of(&self.run, request_id);
+        let context = match request.query {
+            PolicyQuery::Exhaustion(_) => {
                 about.phases.first().and_then(|phase| self.context_tracker.of_phase(phase))
             }
             _ => None,
         };
-        self.pairing.put(request, question, PendingQuery { about, context });
+        self.pairing.put(request_id, request, PendingQuery { about, context });
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl RunReader {
         });
         let answered = match &stamped.input {
             // An answer without a question is the plainer reason for which core refuses it.
-            Input::Decided { request, .. } => Some(self.pairing.answered(*request, stamped.seq)?),
+            Input::Decided { request_id, .. } => Some(self.pairing.answered(*request_id, stamped.seq)?),
             _ => None,
         };
         let intents = intents?;

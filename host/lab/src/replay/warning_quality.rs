@@ -70,7 +70,7 @@ impl LeadTime {
 /// Whether an answer warns. What already calls a context used up comes too late to be a warning.
 pub(crate) fn warns(answer: Option<&Decision>) -> bool {
     match answer {
-        Some(Decision::Assess(assessment)) => {
+        Some(Decision::Exhaustion(assessment)) => {
             assessment.warning.is_some() && assessment.verdict != Verdict::Exhausted
         }
         _ => false,

@@ -96,13 +96,16 @@ pub(super) struct PolicyCounter {
 
 impl PolicyCounter {
     /// Takes over what arms laid over a run that begins.
-    pub(super) fn on_run_start(&mut self, pins: &[PolicyBinding]) {
-        let of_arms = pins.iter().filter(|pin| pin.from.layer == ConfigLayer::Experiment);
-        self.laid.extend(
-            of_arms.map(|pin| {
-                (pin.capability, pin.component.clone(), pin.settings.clone(), pin.from.file.clone())
-            }),
-        );
+    pub(super) fn on_run_start(&mut self, bindings: &[PolicyBinding]) {
+        let of_arms = bindings.iter().filter(|binding| binding.from.layer == ConfigLayer::Experiment);
+        self.laid.extend(of_arms.map(|binding| {
+            (
+                binding.capability,
+                binding.component.clone(),
+                binding.settings.clone(),
+                binding.from.file.clone(),
+            )
+        }));
     }
 
     /// Counts what the policies made of one question.

@@ -31,7 +31,7 @@ pub(super) fn begun(workflow: &str) -> Run {
     let input = Input::Started {
         run: "r1".into(),
         workflow,
-        pins: Vec::new(),
+        bindings: Vec::new(),
         task_folder: ".".into(),
         utc_offset_minutes: 0,
         assignments: Vec::new(),
@@ -219,7 +219,7 @@ fn decisions_are_counted_by_policy_with_the_faults_of_those_asked_before() {
         settings: None,
         fuel: None,
         artifacts: Default::default(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     };
     let label = Provenance {
         by: DecisionSource::BuiltIn,
@@ -239,19 +239,19 @@ fn decisions_are_counted_by_policy_with_the_faults_of_those_asked_before() {
             settings: Digest::of("{}"),
             fuel: 1,
             artifacts: BTreeMap::new(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         }],
-        behind: Vec::new(),
+        nested: Vec::new(),
     };
     let trapped = fault(Fault::Trap { message: "unreachable".into() });
     let again = Provenance { faults: vec![trapped], ..label.clone() };
     let mut story = MetricsHarness::new();
     let result = Err(Fault::OutOfFuel { limit: 1 });
     story.push_input(
-        Input::Decided { request: RequestId(2), result: result.clone(), label: Box::new(again) },
+        Input::Decided { request_id: RequestId(2), result: result.clone(), label: Box::new(again) },
         None,
     );
-    story.push_input(Input::Decided { request: RequestId(1), result, label: Box::new(label) }, None);
+    story.push_input(Input::Decided { request_id: RequestId(1), result, label: Box::new(label) }, None);
     let told = story.told();
     assert_eq!((told.decisions, told.faults, told.timeouts), (2, 3, 1));
     let of = |component: &Digest| {
@@ -273,7 +273,7 @@ fn the_policy_of_an_arm_is_not_its_component_with_the_settings_of_a_file() {
     let (odd, nine, three) = (Digest::of("odd"), Digest::of("9"), Digest::of("3"));
     let from =
         ConfigSource { layer: ConfigLayer::Experiment, file: "split-v2, arm nine".to_owned(), line: 0 };
-    let pin = PolicyBinding {
+    let binding = PolicyBinding {
         capability: Capability::Splitting,
         policy: "odd".to_owned(),
         component: odd.clone(),
@@ -296,10 +296,10 @@ fn the_policy_of_an_arm_is_not_its_component_with_the_settings_of_a_file() {
         artifacts: BTreeMap::new(),
         faults: Vec::new(),
         abstained: Vec::new(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     };
     let mut asking = super::policy_counts::PolicyCounter::default();
-    asking.on_run_start(&[pin]);
+    asking.on_run_start(&[binding]);
     asking.count(&label(Capability::Splitting, &nine));
     asking.count(&label(Capability::Splitting, &three));
     asking.count(&label(Capability::Recovery, &nine));

@@ -101,7 +101,7 @@ impl WorkspaceModel {
     }
 
     /// What a measurement finds.
-    pub(super) fn assess(
+    pub(super) fn measure(
         &mut self,
         phase: &PhaseId,
         baseline: bool,
@@ -145,7 +145,7 @@ impl WorkspaceModel {
         };
         let missing = expected.iter().filter(|path| !there.contains(*path)).cloned().collect();
         let files = u32::try_from(there.len()).unwrap_or(u32::MAX);
-        ActionOutcome::Assessed {
+        ActionOutcome::WorkspaceMeasured {
             facts: WorkspaceFacts { git, files, changed, missing, ..WorkspaceFacts::default() },
         }
     }
@@ -153,15 +153,15 @@ impl WorkspaceModel {
     /// Performs what is done with trees. An error says what could not be done.
     pub(super) fn perform(&mut self, action: &Action, rng: &mut SimRng, model: &Model) -> ActionOutcome {
         let done = match action {
-            Action::Checkpoint { tree, joining, .. } => self.checkpoint(tree, joining),
-            Action::Branch { tree, base, .. } => self.branch(tree, base),
-            Action::Commit { tree, files, .. } => self.commit(tree, files),
-            Action::Restore { .. } => {
+            Action::Checkpoint { tree, integration, .. } => self.checkpoint(tree, integration),
+            Action::CreateWorktree { tree, base, .. } => self.branch(tree, base),
+            Action::CommitWorktree { tree, files, .. } => self.commit(tree, files),
+            Action::RestoreWorktree { .. } => {
                 let (changed, gone, added) = Default::default();
                 Ok(ActionOutcome::Restored { changed, gone, added })
             }
             Action::Merge { tree, into, .. } => self.merge(tree, into, rng, model),
-            Action::Unmerge { tree, .. } => {
+            Action::AbortMerge { tree, .. } => {
                 if let Some(place) = self.trees.get_mut(tree) {
                     place.open = None;
                 }
@@ -196,19 +196,24 @@ impl WorkspaceModel {
         })
     }
 
-    fn checkpoint(&mut self, tree: &WorktreeName, joining: &WorktreeName) -> Result<ActionOutcome, String> {
+    fn checkpoint(
+        &mut self,
+        tree: &WorktreeName,
+        integration: &WorktreeName,
+    ) -> Result<ActionOutcome, String> {
         if !self.git {
             return Ok(ActionOutcome::Checkpointed { base: None });
         }
-        if let (Some(base), true) = (self.checkpoints.get(joining), self.trees.contains_key(joining)) {
+        if let (Some(base), true) = (self.checkpoints.get(integration), self.trees.contains_key(integration))
+        {
             return Ok(ActionOutcome::Checkpointed { base: Some(base.clone()) });
         }
         let pieces = self.place(tree)?.pieces.clone();
         let base = format!("{:040x}", self.commits.len());
         self.commits.push(pieces.clone());
-        self.checkpoints.insert(joining.clone(), base.clone());
-        self.landed.remove(joining);
-        self.trees.insert(joining.clone(), SimWorktree { pieces, ..SimWorktree::default() });
+        self.checkpoints.insert(integration.clone(), base.clone());
+        self.landed.remove(integration);
+        self.trees.insert(integration.clone(), SimWorktree { pieces, ..SimWorktree::default() });
         Ok(ActionOutcome::Checkpointed { base: Some(base) })
     }
 

@@ -53,7 +53,7 @@ pub(super) struct SimWorld<'a> {
     asked: Vec<ObjectiveId>,
     router: Router,
     loaded: &'a PolicyLookup,
-    /// How often a pin had changed when the router last followed.
+    /// How often a binding had changed when the router last followed.
     followed: u64,
     run: Run,
     now: UnixMs,
@@ -137,7 +137,7 @@ impl<'a> SimWorld<'a> {
         self.take(Input::Started {
             run,
             workflow: Box::new(workflow),
-            pins: arm.pins.clone(),
+            bindings: arm.bindings.clone(),
             task_folder,
             utc_offset_minutes: 0,
             assignments: Vec::new(),
@@ -230,8 +230,8 @@ impl<'a> SimWorld<'a> {
             seed: self.seed,
             why: illegal.to_string(),
         })?;
-        if self.followed != self.run.pin_changes() {
-            self.followed = self.run.pin_changes();
+        if self.followed != self.run.binding_generation() {
+            self.followed = self.run.binding_generation();
             let followed = self.router.follow(&self.run, self.loaded);
             followed.map_err(|why| SimulateError::Router { arm: self.arm.to_owned(), why })?;
         }
@@ -267,7 +267,7 @@ impl<'a> SimWorld<'a> {
         }
         match act {
             SimAgentAction::Say(event) => self.take(Input::Agent { session, event }),
-            SimAgentAction::Offer(item) => self.take(Input::Offered { session, item }),
+            SimAgentAction::Offer(item) => self.take(Input::ToolResultOffered { session, item }),
             SimAgentAction::Report(report) => {
                 self.reports += 1;
                 let digest = baton_core::Digest::of(format!("report {}", self.reports));

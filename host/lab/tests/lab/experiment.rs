@@ -1,7 +1,7 @@
 //! Live experiments over real journals (M5): what was assigned is joined to what became of it; a known effect is found, where there is
 //! none it is found no more often than stated, and an assignment that is not random raises an alarm.
 
-use crate::enrolled::{OBJECTIVES, PlannedRunOutcome, TestStateRoot, definition, pins};
+use crate::enrolled::{OBJECTIVES, PlannedRunOutcome, TestStateRoot, bindings, definition};
 use baton_core::UnixMs;
 use baton_core::experiment::Assignment;
 use baton_core::observation::Capability;
@@ -111,7 +111,7 @@ fn what_cannot_count_is_listed_with_its_reason() {
     };
     let of_control: Vec<String> = units("control").take(6).collect();
     let assignment = |unit: &str| given(unit).assignment;
-    let right = pins(&definition, version, &version.arms[0]);
+    let right = bindings(&definition, version, &version.arms[0]);
 
     // A good one.
     place.write(assignment(&of_control[0]), right.clone(), PlannedRunOutcome::default());
@@ -122,9 +122,13 @@ fn what_cannot_count_is_listed_with_its_reason() {
         component: eager.component.clone(),
         ..assignment(&of_control[1])
     };
-    place.write(forged, pins(&definition, version, eager), PlannedRunOutcome::default());
+    place.write(forged, bindings(&definition, version, eager), PlannedRunOutcome::default());
     // The arm's component was not what it began with.
-    place.write(assignment(&of_control[2]), pins(&definition, version, eager), PlannedRunOutcome::default());
+    place.write(
+        assignment(&of_control[2]),
+        bindings(&definition, version, eager),
+        PlannedRunOutcome::default(),
+    );
     // Two runs of one unit, neither in place of the other.
     place.write(assignment(&of_control[3]), right.clone(), PlannedRunOutcome::default());
     place.write(assignment(&of_control[3]), right.clone(), PlannedRunOutcome::default());
@@ -228,7 +232,7 @@ fn drawn(definition: &ExperimentDefinition, like: &RunMetrics, seed: u64, better
                 run: measures.run.clone(),
                 started_at: measures.started_at,
                 assignment: given.assignment,
-                pins: pins(definition, version, given.arm),
+                bindings: bindings(definition, version, given.arm),
                 measures: Ok(measures),
             }
         })

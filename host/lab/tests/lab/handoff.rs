@@ -76,15 +76,15 @@ proptest! {
 /// What was decided, without the words.
 fn verdicts(world: &FakeHost) -> Vec<String> {
     let plain = |decision: &Decision| match decision {
-        Decision::Assess(a) => format!("{:?}", a.verdict),
-        Decision::Complete(c) => format!("{:?}", c.done),
-        Decision::Recover(r) => format!("{:?}", r.action),
-        Decision::Offload(o) => format!("{:?}", o.items),
+        Decision::Exhaustion(a) => format!("{:?}", a.verdict),
+        Decision::Completion(c) => format!("{:?}", c.done),
+        Decision::Recovery(r) => format!("{:?}", r.action),
+        Decision::Offloading(o) => format!("{:?}", o.items),
         Decision::Compaction(c) => format!("{:?}", c.action),
-        Decision::Split(s) => format!("{:?}", s.action),
-        Decision::Budget(b) => format!("{:?}", b.max_turns),
-        Decision::Brief(_) => "brief".to_owned(),
-        Decision::Compose(c) => format!("{:?}", c.continuer),
+        Decision::Splitting(s) => format!("{:?}", s.action),
+        Decision::Budgeting(b) => format!("{:?}", b.max_turns),
+        Decision::Prompting(_) => "brief".to_owned(),
+        Decision::Handoff(c) => format!("{:?}", c.continuer),
         Decision::Review(r) => format!("{} {} {:?}", r.accepted, r.score, r.staleness),
     };
     world.decisions.iter().map(plain).collect()

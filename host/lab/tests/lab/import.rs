@@ -198,7 +198,7 @@ fn where_a_policy_would_have_gone_another_way_the_recording_decides_or_the_run_e
         baton_lab::ReplayedAnswer::Unavailable { why: "nobody is asked here".to_owned() }
     });
     let found = found.unwrap();
-    assert!(found.is_exact() && found.decisions.native == 1, "{found:?}");
+    assert!(found.is_exact() && found.decisions.host_fallback == 1, "{found:?}");
 
     // It is called exhausted, and goes on where it was: there is no saying what a new session would have done.
     let lines: Vec<&str> = TWO_SESSIONS.lines().collect();

@@ -79,7 +79,7 @@ fn sources(journal: &Journal, runs: &[RunId]) -> Vec<RecordedRun> {
 /// Says of every session at work that it is well, and warns or does not.
 fn warner(warns: impl Fn(&PolicyRequest) -> bool) -> impl Fn(&PolicyRequest) -> PolicyAnswer {
     move |question| {
-        Ok(Some(Decision::Assess(Assessment {
+        Ok(Some(Decision::Exhaustion(Assessment {
             verdict: Verdict::Healthy,
             evidence: Vec::new(),
             warning: warns(question).then(|| "It fills up.".to_owned()),
@@ -125,7 +125,7 @@ fn whatever_is_changed_in_a_decision_or_its_label_is_found() {
     });
     assert_eq!((fuel.decisions.differences, fuel.decisions.changed[0].is_fuel_only()), (1, true));
     let reason = change(|input| match input {
-        Input::Decided { result: Ok(Decision::Split(split)), .. } => split.reason.push('!'),
+        Input::Decided { result: Ok(Decision::Splitting(split)), .. } => split.reason.push('!'),
         other => panic!("{other:?}"),
     });
     assert_eq!(reason.decisions.differences, 1);
@@ -237,7 +237,7 @@ fn warnings_are_held_to_what_agents_and_providers_said() {
     let sums = never.candidate.unwrap();
     assert_eq!((sums.hits, sums.misses, sums.false_alarms, sums.censored_warned), (0, 2, 0, 0));
     // What a session at its end is asked about comes too late to be a lead.
-    let at_work = |question: &PolicyRequest| matches!(&question.ask, PolicyQuery::Assess(seen) if seen.session.turns == 0);
+    let at_work = |question: &PolicyRequest| matches!(&question.query, PolicyQuery::Exhaustion(seen) if seen.session.turns == 0);
     let early = replay_with(&runs, &asked, &warner(at_work)).unwrap();
     for (_, context) in &early.contexts {
         if let Some(WarningOutcome::Hit { lead }) = context.candidate {
@@ -297,7 +297,7 @@ fn a_question_is_put_as_it_was_recorded_whatever_core_would_ask_today() {
     let assessed = |entry: &mut JournalEntry| match entry {
         JournalEntry::Intent { intent, .. } => match &mut intent.action {
             Action::RequestDecision {
-                question: PolicyRequest { ask: PolicyQuery::Assess(seen), .. },
+                request: PolicyRequest { query: PolicyQuery::Exhaustion(seen), .. },
                 ..
             } => {
                 seen.attributes.push(("written".to_owned(), "by an earlier version".to_owned()));
@@ -309,14 +309,14 @@ fn a_question_is_put_as_it_was_recorded_whatever_core_would_ask_today() {
     };
     let changed = entries.iter_mut().filter_map(|entry| assessed(entry).then_some(())).take(2).count();
     let (_folder, journal, runs) = journal_of([entries]);
-    let as_recorded = warner(|question| match &question.ask {
-        PolicyQuery::Assess(seen) => seen.attributes.iter().any(|(name, _)| name == "written"),
+    let as_recorded = warner(|question| match &question.query {
+        PolicyQuery::Exhaustion(seen) => seen.attributes.iter().any(|(name, _)| name == "written"),
         _ => false,
     });
     let asked = ReplayOptions { decides: [Capability::Exhaustion].into(), kept: KEPT };
     let replayed = replay_with(&sources(&journal, &runs), &asked, &as_recorded).unwrap();
     let warns = |answer: &Result<Decision, Fault>| {
-        matches!(answer, Ok(Decision::Assess(Assessment { warning: Some(_), .. })))
+        matches!(answer, Ok(Decision::Exhaustion(Assessment { warning: Some(_), .. })))
     };
     let warned = replayed.differences.iter().filter(|(_, difference)| warns(&difference.candidate)).count();
     assert_eq!((changed, warned), (2, 2));

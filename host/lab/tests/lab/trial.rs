@@ -38,8 +38,10 @@ fn sum(tried: &TrialResult, of: impl Fn(&FunctionMatches) -> MatchCounts) -> Mat
 
 /// Splits what begins, once.
 fn splitter(question: &PolicyRequest) -> Decision {
-    match &question.ask {
-        PolicyQuery::Split(seen) if seen.occasion == SplitTrigger::PhaseStart && seen.phase.depth == 0 => {
+    match &question.query {
+        PolicyQuery::Splitting(seen)
+            if seen.occasion == SplitTrigger::PhaseStart && seen.phase.depth == 0 =>
+        {
             let part = |id: &str| SubPhase {
                 title: id.into(),
                 objectives: vec![id.into()],
@@ -47,7 +49,7 @@ fn splitter(question: &PolicyRequest) -> Decision {
                 max_turns: None,
             };
             let action = SplitAction::Split { sub_phases: vec![part("a"), part("b")] };
-            Decision::Split(SplitDecision { action, reason: "Two things.".into() })
+            Decision::Splitting(SplitDecision { action, reason: "Two things.".into() })
         }
         _ => stub(question),
     }
@@ -55,15 +57,15 @@ fn splitter(question: &PolicyRequest) -> Decision {
 
 fn with_reason(mut decision: Decision, words: &str) -> Decision {
     match &mut decision {
-        Decision::Assess(d) => d.reason = words.into(),
-        Decision::Complete(d) => d.reason = words.into(),
-        Decision::Recover(d) => d.reason = words.into(),
+        Decision::Exhaustion(d) => d.reason = words.into(),
+        Decision::Completion(d) => d.reason = words.into(),
+        Decision::Recovery(d) => d.reason = words.into(),
         Decision::Compaction(d) => d.reason = words.into(),
-        Decision::Offload(d) => d.reason = words.into(),
-        Decision::Split(d) => d.reason = words.into(),
-        Decision::Budget(d) => d.reason = words.into(),
-        Decision::Brief(d) => d.reason = words.into(),
-        Decision::Compose(d) => d.reason = words.into(),
+        Decision::Offloading(d) => d.reason = words.into(),
+        Decision::Splitting(d) => d.reason = words.into(),
+        Decision::Budgeting(d) => d.reason = words.into(),
+        Decision::Prompting(d) => d.reason = words.into(),
+        Decision::Handoff(d) => d.reason = words.into(),
         Decision::Review(d) => d.reason = words.into(),
     }
     decision
@@ -95,7 +97,7 @@ fn the_policy_of_a_run_decides_as_it_did_and_with_another_threshold_it_leaves_th
     assert!(!first.off_course);
     assert_eq!(first.phase, Some(PhaseId::new("10")));
     let is_split = |decision: &Decision| {
-        matches!(decision, Decision::Split(SplitDecision { action: SplitAction::Split { .. }, .. }))
+        matches!(decision, Decision::Splitting(SplitDecision { action: SplitAction::Split { .. }, .. }))
     };
     assert!(!is_split(first.recorded.as_ref().unwrap()) && is_split(first.candidate.as_ref().unwrap()));
     // It would have split before anything else was asked, so nothing that came then is on its course.
@@ -105,8 +107,8 @@ fn the_policy_of_a_run_decides_as_it_did_and_with_another_threshold_it_leaves_th
 
 #[test]
 fn another_reason_and_a_fault_leave_the_candidate_on_course() {
-    let found = tried(recorded_with_stub(), &Capability::ALL, KEPT, |question| match question.ask {
-        PolicyQuery::Brief(_) => Err(Fault::OutOfFuel { limit: 7 }),
+    let found = tried(recorded_with_stub(), &Capability::ALL, KEPT, |question| match question.query {
+        PolicyQuery::Prompting(_) => Err(Fault::OutOfFuel { limit: 7 }),
         _ => Ok(Some(with_reason(stub(question), "Other words."))),
     });
     let all = sum(&found, |function| function.on_course);
@@ -120,7 +122,7 @@ fn another_reason_and_a_fault_leave_the_candidate_on_course() {
 #[test]
 fn what_a_candidate_does_not_decide_is_not_put_to_it() {
     let found = tried(recorded_with_stub(), &[Capability::Splitting], KEPT, |question| {
-        assert_eq!(question.ask.capability(), Capability::Splitting);
+        assert_eq!(question.query.capability(), Capability::Splitting);
         Ok(Some(stub(question)))
     });
     let brief = found.functions["prompting.compose"];
@@ -148,10 +150,10 @@ fn differences_on_course_are_kept_before_the_others() {
 
     // Everything differs from the first question on: the first alone is on course.
     let otherwise = |question: &PolicyRequest| -> PolicyAnswer {
-        match (splitter(question), &question.ask) {
-            (Decision::Brief(mut brief), _) => {
+        match (splitter(question), &question.query) {
+            (Decision::Prompting(mut brief), _) => {
                 brief.prompt.push('!');
-                Ok(Some(Decision::Brief(brief)))
+                Ok(Some(Decision::Prompting(brief)))
             }
             (decision, _) => Ok(Some(decision)),
         }

@@ -39,7 +39,10 @@ fn a_recorded_run_replays_exactly() {
     let folded = found.refold.unwrap();
     assert_eq!(folded.inputs + folded.intents, count);
     assert_eq!(folded.run.id(), &run_id());
-    assert_eq!((found.decisions.same, found.decisions.native, found.decisions.unavailable), (asked, 0, 0));
+    assert_eq!(
+        (found.decisions.same, found.decisions.host_fallback, found.decisions.unavailable),
+        (asked, 0, 0)
+    );
     assert_eq!(refold(&journal, &run_id()).unwrap().unwrap(), folded);
 }
 
@@ -94,8 +97,8 @@ fn another_answer_and_other_fuel_are_found() {
     assert_eq!((found.decisions.same, found.decisions.differences), (0, asked));
     assert!(found.decisions.changed[0].is_fuel_only());
 
-    let broken = |question: &PolicyRequest, label: &Provenance| match question.ask {
-        PolicyQuery::Brief(_) => {
+    let broken = |question: &PolicyRequest, label: &Provenance| match question.query {
+        PolicyQuery::Prompting(_) => {
             ReplayedAnswer::Answered { result: Err(Fault::OutOfFuel { limit: 7 }), fuel: 7 }
         }
         _ => again(question, label),
@@ -111,15 +114,19 @@ fn another_answer_and_other_fuel_are_found() {
 
 #[test]
 fn what_no_component_decided_is_not_asked_again() {
-    let native = record(|question| {
-        let label =
-            Provenance { by: DecisionSource::Native, component: None, settings: None, ..label(question) };
+    let host_fallback = record(|question| {
+        let label = Provenance {
+            by: DecisionSource::HostFallback,
+            component: None,
+            settings: None,
+            ..label(question)
+        };
         (Ok(stub(question)), label)
     });
-    let asked = decisions(&native);
-    let (_folder, journal) = journal_of(native);
+    let asked = decisions(&host_fallback);
+    let (_folder, journal) = journal_of(host_fallback);
     let nobody = |_: &PolicyRequest, _: &Provenance| -> ReplayedAnswer { panic!("nobody is asked") };
-    assert_eq!(verify(&journal, &run_id(), nobody).unwrap().decisions.native, asked);
+    assert_eq!(verify(&journal, &run_id(), nobody).unwrap().decisions.host_fallback, asked);
 
     let mut calls = 0;
     let watched = record(|question| {

@@ -192,7 +192,7 @@ pub(crate) fn own_request(what: &str) -> Input {
         pid: std::process::id(),
         command: line(words),
     };
-    Input::Asked { what: what.to_owned(), by }
+    Input::ChangeRequested { what: what.to_owned(), by }
 }
 
 fn line(words: impl Iterator<Item = String>) -> String {

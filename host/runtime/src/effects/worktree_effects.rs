@@ -27,10 +27,10 @@ impl EffectContext {
     pub(super) fn note_place(&self, action: &Action) {
         let (phase, tree) = match action {
             Action::Spawn(spec) => (&spec.phase, &spec.tree),
-            Action::Assess { phase, tree, .. }
-            | Action::Inspect { phase, tree, .. }
+            Action::MeasureWorkspace { phase, tree, .. }
+            | Action::ValidateHandoff { phase, tree, .. }
             | Action::Verify { phase, tree, .. }
-            | Action::Commit { phase, tree, .. } => (phase, tree),
+            | Action::CommitWorktree { phase, tree, .. } => (phase, tree),
             _ => return,
         };
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,8 +56,8 @@ impl EffectContext {
 
     async fn perform_on_trees(&self, action: Action) -> Result<ActionOutcome, BoxedError> {
         Ok(match action {
-            Action::Checkpoint { phase, tree, joining } => {
-                match self.parts.trees.checkpoint(&phase, &tree, &joining).await? {
+            Action::Checkpoint { phase, tree, integration } => {
+                match self.parts.trees.checkpoint(&phase, &tree, &integration).await? {
                     WorktreeBase::Commit(base) => ActionOutcome::Checkpointed { base: Some(base) },
                     WorktreeBase::Shared { why } => {
                         tracing::warn!("the parts of phase {phase} share one folder: {why}");
@@ -65,7 +65,7 @@ impl EffectContext {
                     }
                 }
             }
-            Action::Branch { tree, base, setup, .. } => {
+            Action::CreateWorktree { tree, base, setup, .. } => {
                 self.parts.trees.branch(&tree, &base).await?;
                 if !setup.is_empty() {
                     let mut within =
@@ -79,7 +79,7 @@ impl EffectContext {
                 }
                 ActionOutcome::Branched
             }
-            Action::Commit { phase, tree, files, anew } => {
+            Action::CommitWorktree { phase, tree, files, anew } => {
                 match self.parts.trees.commit(&phase, &tree, &files, anew).await? {
                     CommitResult::Committed { commit, missing, ignored, unseen } => {
                         ActionOutcome::Committed { commit, missing, ignored, unseen }
@@ -102,7 +102,7 @@ impl EffectContext {
                     self.parts.trees.commit_to_branch(wanted).await?;
                 ActionOutcome::CommittedToBranch { commit, left, by_checks }
             }
-            Action::Restore { tree, commit, whole, .. } => {
+            Action::RestoreWorktree { tree, commit, whole, .. } => {
                 let CommitDifferences { changed, gone, added } =
                     self.parts.trees.restore(&tree, &commit, whole).await?;
                 ActionOutcome::Restored { changed, gone, added }
@@ -113,7 +113,7 @@ impl EffectContext {
                     MergeResult::Conflicted { files } => ActionOutcome::Conflicted { files },
                 }
             }
-            Action::Unmerge { tree, .. } => {
+            Action::AbortMerge { tree, .. } => {
                 self.parts.trees.unmerge(&tree).await?;
                 ActionOutcome::Unmerged
             }

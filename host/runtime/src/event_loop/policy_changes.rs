@@ -20,7 +20,7 @@ use super::{EventLoop, RESULTS};
 pub(super) struct PolicyLoadResult {
     reference: String,
     cause: PolicyChangeCause,
-    result: Result<policy_swap::LoadedPins, RuntimeError>,
+    result: Result<policy_swap::LoadedBindings, RuntimeError>,
     reply: Option<oneshot::Sender<ControlReply>>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct PolicyLoadResult {
 pub(super) struct Swaps {
     pub(super) loaded: (mpsc::Sender<Box<PolicyLoadResult>>, mpsc::Receiver<Box<PolicyLoadResult>>),
     pub(super) under_way: u32,
-    /// The changes of pins that the router has followed.
+    /// The changes of bindings that the router has followed.
     followed: u64,
 }
 
@@ -62,8 +62,8 @@ impl EventLoop {
         for changed in self.watch.look(self.recorder.run()) {
             let ChangedPolicyFile { reference, wanted } = changed;
             self.load(PolicyChangeCause::File, None, reference, move |policies, journal| {
-                Ok(policy_swap::LoadedPins {
-                    pins: policy_swap::load(policies, journal, &wanted?)?,
+                Ok(policy_swap::LoadedBindings {
+                    bindings: policy_swap::load(policies, journal, &wanted?)?,
                     ..Default::default()
                 })
             });
@@ -75,7 +75,7 @@ impl EventLoop {
         cause: PolicyChangeCause,
         reply: Option<oneshot::Sender<ControlReply>>,
         reference: String,
-        load: impl FnOnce(&PolicyRegistry, &Journal) -> Result<policy_swap::LoadedPins, RuntimeError>
+        load: impl FnOnce(&PolicyRegistry, &Journal) -> Result<policy_swap::LoadedBindings, RuntimeError>
         + Send
         + 'static,
     ) {
@@ -120,16 +120,16 @@ impl EventLoop {
         scope: &PolicyScope,
         decides: &[Capability],
     ) -> Result<ControlReply, String> {
-        let pins = policy_swap::rollback_targets(self.recorder.run(), run, scope, decides)?;
-        let input = Input::PolicyChanged { pins: pins.clone(), cause: PolicyChangeCause::Rollback };
+        let bindings = policy_swap::rollback_targets(self.recorder.run(), run, scope, decides)?;
+        let input = Input::PolicyChanged { bindings: bindings.clone(), cause: PolicyChangeCause::Rollback };
         self.recorder.record(input).map_err(|illegal| illegal.to_string())?;
-        let change = PolicyChange { pins, ..PolicyChange::default() };
+        let change = PolicyChange { bindings, ..PolicyChange::default() };
         Ok(ControlReply::Changed(change.with_reach(self.recorder.run())))
     }
 
     /// After the commit, before anything is asked that follows from it.
-    pub(super) fn apply_pin_changes(&mut self) {
-        let changes = self.recorder.run().pin_changes();
+    pub(super) fn follow_binding_changes(&mut self) {
+        let changes = self.recorder.run().binding_generation();
         if self.swaps.followed != changes {
             self.swaps.followed = changes;
             self.policies.follow(self.recorder.run());

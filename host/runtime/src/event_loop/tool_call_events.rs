@@ -141,7 +141,7 @@ impl EventLoop {
         let item = ContextItem { id: held.id(), kind: ContextItemKind::ToolResult, tokens };
         let session = held.session.clone();
         self.calls.held.insert(item.id.clone(), (held, reply));
-        self.record_input(Input::Offered { session, item })
+        self.record_input(Input::ToolResultOffered { session, item })
     }
 
     /// An artifact is kept, or was refused: its caller hears so once that is on disk.

@@ -16,7 +16,7 @@ use crate::policies::{self, PolicyRegistry, RunArtifacts};
 pub struct LoadedPolicies {
     policies: Arc<PolicyRegistry>,
     built_in: ConfiguredPolicy,
-    pins: Vec<PolicyBinding>,
+    bindings: Vec<PolicyBinding>,
     blobs: Vec<Vec<u8>>,
 }
 
@@ -32,13 +32,18 @@ pub fn load_policies(
     let cache = StateDir::aot_cache_below(&config.state_root);
     let prepared = policies::prepare(cache, RunArtifacts::default(), workflow, policies)?;
     let built_in = prepared.policies.built_in()?;
-    Ok(LoadedPolicies { policies: prepared.policies, built_in, pins: prepared.pins, blobs: prepared.blobs })
+    Ok(LoadedPolicies {
+        policies: prepared.policies,
+        built_in,
+        bindings: prepared.bindings,
+        blobs: prepared.blobs,
+    })
 }
 
 impl LoadedPolicies {
-    /// Who decides what. Of two for the same seat the later one does.
-    pub fn pins(&self) -> &[PolicyBinding] {
-        &self.pins
+    /// Who decides what. Of two for the same scope and decision the later one does.
+    pub fn bindings(&self) -> &[PolicyBinding] {
+        &self.bindings
     }
 
     /// The components and their canonical settings, for a journal.
@@ -46,7 +51,7 @@ impl LoadedPolicies {
         &self.blobs
     }
 
-    /// A router for one run, which has yet to follow its pins. It remembers nothing of any other.
+    /// A router for one run, which has yet to follow its bindings. It remembers nothing of any other.
     ///
     /// # Errors
     /// [`RouterError`] where the built-in policy is broken.
@@ -54,7 +59,7 @@ impl LoadedPolicies {
         self.policies.new_router(&self.built_in)
     }
 
-    /// The policy of a link of a pin.
+    /// The policy of a link of a binding.
     pub fn policy(&self, link: &BindingLink) -> Option<ConfiguredPolicy> {
         self.policies.known(link)
     }

@@ -61,7 +61,8 @@ pub struct PolicyUseRequest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PolicyChange {
     /// Who decides from now on, where.
-    pub pins: Vec<PolicyBinding>,
+    #[serde(rename = "pins")]
+    pub bindings: Vec<PolicyBinding>,
     /// Who decided there already, with the same settings: nothing has changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<PolicyBinding>,
@@ -86,28 +87,28 @@ pub struct OwnPolicies {
 }
 
 impl PolicyChange {
-    /// Before the run takes the pins: what changes something of what was loaded, with the chain behind each, and what does not.
-    pub(crate) fn of(run: &Run, loaded: LoadedPins, cause: PolicyChangeCause) -> Self {
-        let pins = loaded.pins.into_iter().map(|pin| run.with_previous_chain(pin, cause));
-        let (pins, unchanged) = pins.partition(|pin| !run.is_already_bound(pin));
-        Self { pins, unchanged, dropped: loaded.dropped, ..Self::default() }
+    /// Before the run takes the bindings: what changes something of what was loaded, with the chain behind each, and what does not.
+    pub(crate) fn of(run: &Run, loaded: LoadedBindings, cause: PolicyChangeCause) -> Self {
+        let bindings = loaded.bindings.into_iter().map(|binding| run.with_previous_chain(binding, cause));
+        let (bindings, unchanged) = bindings.partition(|binding| !run.is_already_bound(binding));
+        Self { bindings, unchanged, dropped: loaded.dropped, ..Self::default() }
     }
 
     /// What the run is told of it; nothing where nothing changes.
     pub(crate) fn input(&self, cause: PolicyChangeCause) -> Option<Input> {
-        (!self.pins.is_empty()).then(|| Input::PolicyChanged { pins: self.pins.clone(), cause })
+        (!self.bindings.is_empty()).then(|| Input::PolicyChanged { bindings: self.bindings.clone(), cause })
     }
 
     /// After the run has taken them: what that reaches.
     pub(crate) fn with_reach(self, run: &Run) -> Self {
-        let is_pinned = |pin: &PolicyBinding| {
-            run.pins().any(|own| (&own.scope, own.capability) == (&pin.scope, pin.capability))
+        let is_bound = |binding: &PolicyBinding| {
+            run.bindings().any(|own| (&own.scope, own.capability) == (&binding.scope, binding.capability))
         };
-        let follows = !self.pins.is_empty() && !self.pins.iter().any(is_pinned);
+        let follows = !self.bindings.is_empty() && !self.bindings.iter().any(is_bound);
         let mut apart: BTreeMap<PolicyScope, Vec<Capability>> = BTreeMap::new();
-        for pin in self.pins.iter().chain(&self.unchanged) {
-            for scope in run.narrower(&pin.scope, pin.capability) {
-                apart.entry(scope.clone()).or_default().push(pin.capability);
+        for binding in self.bindings.iter().chain(&self.unchanged) {
+            for scope in run.narrower(&binding.scope, binding.capability) {
+                apart.entry(scope.clone()).or_default().push(binding.capability);
             }
         }
         let apart = apart.into_iter().map(|(scope, decides)| OwnPolicies { scope, decides }).collect();
@@ -117,8 +118,8 @@ impl PolicyChange {
 
 /// What was loaded for a change.
 #[derive(Debug, Default)]
-pub(crate) struct LoadedPins {
-    pub(crate) pins: Vec<PolicyBinding>,
+pub(crate) struct LoadedBindings {
+    pub(crate) bindings: Vec<PolicyBinding>,
     /// Settings that were in force and that the new component does not have.
     pub(crate) dropped: Vec<String>,
 }
@@ -209,14 +210,17 @@ pub(crate) fn load_with_current_settings(
     journal: &Journal,
     deciding: &ScopeBindings,
     wanted: PolicyUseRequest,
-) -> Result<LoadedPins, RuntimeError> {
+) -> Result<LoadedBindings, RuntimeError> {
     let mut in_force = match wanted.is_whole {
         true => CurrentSettings::new(),
         false => deciding.settings_of(&wanted, policies, journal)?,
     };
     let wanted = wanted.read()?;
     let dropped = policies.drop_unknown_settings(&wanted, &mut in_force)?;
-    Ok(LoadedPins { pins: load(policies, journal, &[BindingRequest { in_force, ..wanted }])?, dropped })
+    Ok(LoadedBindings {
+        bindings: load(policies, journal, &[BindingRequest { in_force, ..wanted }])?,
+        dropped,
+    })
 }
 
 fn expect_live_run(run: &Run, asked: Option<&RunId>) -> Result<(), String> {
@@ -256,9 +260,9 @@ pub(crate) fn load(
     journal: &Journal,
     wanted: &[BindingRequest],
 ) -> Result<Vec<PolicyBinding>, RuntimeError> {
-    let mut pins = Vec::new();
+    let mut bindings = Vec::new();
     for wanted in wanted {
-        for LoadedBinding { pin, blobs } in policies.load(wanted)? {
+        for LoadedBinding { binding, blobs } in policies.load(wanted)? {
             for blob in blobs.into_iter().flatten() {
                 journal.put_blob(blob).map_err(|source| RuntimeError::State {
                     what: "cannot keep a policy",
@@ -266,21 +270,21 @@ pub(crate) fn load(
                     source: source.into(),
                 })?;
             }
-            pins.push(pin);
+            bindings.push(binding);
         }
     }
-    Ok(pins)
+    Ok(bindings)
 }
 
 /// The other scopes in which a switch is in place, with the options that name each; nothing if there are none.
 fn switched_elsewhere(run: &Run, scope: &PolicyScope) -> String {
     let mut places: Vec<String> = Vec::new();
-    for seat in run.seats() {
-        let pin = seat.pin;
-        if pin.scope == *scope || run.step_back(&pin.scope, pin.capability).is_none() {
+    for view in run.binding_views() {
+        let binding = view.binding;
+        if binding.scope == *scope || run.step_back(&binding.scope, binding.capability).is_none() {
             continue;
         }
-        let place = match &pin.scope {
+        let place = match &binding.scope {
             PolicyScope::Run => "in the run: without --phase and --role".to_owned(),
             PolicyScope::Role { role } => format!("for the role {role}: --role {role}"),
             PolicyScope::Phase { phase } => format!("in the phase {phase}: --phase {phase}"),
@@ -303,8 +307,9 @@ pub(crate) fn rollback_targets(
     expect_live_run(run, asked)?;
     let is_named = |capability: &Capability| decides.is_empty() || decides.contains(capability);
     let named = Capability::ALL.into_iter().filter(is_named);
-    let pins: Vec<PolicyBinding> = named.filter_map(|capability| run.step_back(scope, capability)).collect();
-    if pins.is_empty() {
+    let bindings: Vec<PolicyBinding> =
+        named.filter_map(|capability| run.step_back(scope, capability)).collect();
+    if bindings.is_empty() {
         let place = match scope {
             PolicyScope::Run => "in this run".to_owned(),
             PolicyScope::Role { role } => format!("for the role {role}"),
@@ -316,7 +321,7 @@ pub(crate) fn rollback_targets(
     }
     // Without a decision only one switch is meant, and which one is for a person to say.
     let mut switches: Vec<(BindingLink, Vec<&str>)> = Vec::new();
-    for capability in pins.iter().map(|pin| pin.capability) {
+    for capability in bindings.iter().map(|binding| binding.capability) {
         let Some(now) = run.in_force(scope, capability).map(PolicyBinding::first) else { continue };
         match switches.iter_mut().find(|(link, _)| *link == now) {
             Some((_, names)) => names.push(capability.name()),
@@ -330,7 +335,7 @@ pub(crate) fn rollback_targets(
         let said: Vec<String> = switches.iter().map(said).collect();
         return Err(format!("{} switches are in place, name one of them: {}", said.len(), said.join("; ")));
     }
-    Ok(pins)
+    Ok(bindings)
 }
 
 /// The same where no host works on the run: it is journaled under the workspace's lock, and the next host goes on with it.
@@ -360,9 +365,9 @@ pub(crate) async fn change_offline(
             ("use-policy", cause, PolicyChange::of(&folded.run, loaded, cause))
         }
         OfflineChange::RollBack { run, scope, decides } => {
-            let pins = rollback_targets(&folded.run, run.as_ref(), &scope, &decides)
+            let bindings = rollback_targets(&folded.run, run.as_ref(), &scope, &decides)
                 .map_err(RuntimeError::Refused)?;
-            let change = PolicyChange { pins, ..PolicyChange::default() };
+            let change = PolicyChange { bindings, ..PolicyChange::default() };
             ("roll-back-policy", PolicyChangeCause::Rollback, change)
         }
     };

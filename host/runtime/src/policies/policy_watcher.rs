@@ -132,23 +132,23 @@ fn wanted(run: &Run, reference: &str, bytes: Vec<u8>) -> Vec<BindingRequest> {
     let source = PolicySource { name: name.clone(), bytes: Some(bytes) };
     let mut wanted: Vec<BindingRequest> = Vec::new();
     let is_of_file = |link: BindingLink| link.policy == name && link.component != digest;
-    for seat in run.seats().filter(|seat| seat.pin.links().any(is_of_file)) {
-        let Some(candidate) = choice_for(policies, run, seat.pin, reference) else { continue };
+    for view in run.binding_views().filter(|view| view.binding.links().any(is_of_file)) {
+        let Some(candidate) = choice_for(policies, run, view.binding, reference) else { continue };
         let ResolvedChoice { component, given, grants, from, .. } = candidate;
         // One entry for all that it decides with the same settings.
-        let same = wanted
-            .iter_mut()
-            .find(|other| (&other.scope, &other.given, &other.grants) == (&seat.pin.scope, &given, &grants));
+        let same = wanted.iter_mut().find(|other| {
+            (&other.scope, &other.given, &other.grants) == (&view.binding.scope, &given, &grants)
+        });
         match same {
-            Some(other) => other.decides.push(seat.pin.capability),
+            Some(other) => other.decides.push(view.binding.capability),
             None => wanted.push(BindingRequest {
                 source: source.clone(),
                 reference: component,
                 given,
                 grants,
                 from,
-                scope: seat.pin.scope.clone(),
-                decides: vec![seat.pin.capability],
+                scope: view.binding.scope.clone(),
+                decides: vec![view.binding.capability],
                 in_force: CurrentSettings::new(),
             }),
         }
@@ -160,21 +160,21 @@ fn stem_of(reference: &str) -> Cow<'_, str> {
     Path::new(reference).file_stem().unwrap_or_default().to_string_lossy()
 }
 
-/// The choice of this file for a seat, where the file is one that somebody chose for it.
+/// The choice of this file for a binding, where the file is one that somebody chose for it.
 fn choice_for(
     policies: &Policies,
     run: &Run,
-    pin: &PolicyBinding,
+    binding: &PolicyBinding,
     reference: &str,
 ) -> Option<ResolvedChoice> {
-    let role = role_of(run.workflow(), &pin.scope);
-    let candidates = policies.candidates(&pin.scope, role, pin.capability);
+    let role = role_of(run.workflow(), &binding.scope);
+    let candidates = policies.candidates(&binding.scope, role, binding.capability);
     let is_behind = |candidate: &ResolvedChoice| {
         // Whatever its bytes were: no component is none of the host's.
         let name = external_policy_name(&stem_of(&candidate.component), &[]);
-        pin.then.iter().any(|link| link.policy == name)
+        binding.then.iter().any(|link| link.policy == name)
     };
     candidates.into_iter().find(|candidate| {
-        candidate.component == reference && (candidate.from == pin.from || is_behind(candidate))
+        candidate.component == reference && (candidate.from == binding.from || is_behind(candidate))
     })
 }

@@ -135,15 +135,15 @@ pub(crate) struct RunShadows {
 #[derive(Default)]
 struct ShadowControl {
     /// These are the shadows from now on.
-    pins: Mutex<Option<Vec<PolicyBinding>>>,
+    bindings: Mutex<Option<Vec<PolicyBinding>>>,
     /// Nothing is asked any more.
     stop: AtomicBool,
 }
 
 impl ShadowControl {
-    fn pins(&self) -> MutexGuard<'_, Option<Vec<PolicyBinding>>> {
+    fn bindings(&self) -> MutexGuard<'_, Option<Vec<PolicyBinding>>> {
         // It is replaced whole, so a poisoned lock is as good as any.
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bindings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -152,18 +152,21 @@ impl RunShadows {
         Self { parts: Arc::new(parts), thread: None }
     }
 
-    /// Follows what the run has pinned as its shadows.
+    /// Follows what the run has bound as its shadows.
     pub(crate) fn follow(&mut self, run: &Run) {
-        let pins: Vec<PolicyBinding> =
-            run.pins().filter(|pin| matches!(pin.scope, PolicyScope::Shadow { .. })).cloned().collect();
-        if pins.is_empty() {
+        let bindings: Vec<PolicyBinding> = run
+            .bindings()
+            .filter(|binding| matches!(binding.scope, PolicyScope::Shadow { .. }))
+            .cloned()
+            .collect();
+        if bindings.is_empty() {
             return;
         }
         if self.thread.is_none() {
             self.thread = start(&self.parts);
         }
         if let Some((_, said, _)) = &self.thread {
-            *said.pins() = Some(pins);
+            *said.bindings() = Some(bindings);
         }
     }
 
@@ -221,16 +224,16 @@ impl ShadowWorker {
         let mut shadows: Vec<(Capability, ConfiguredPolicy)> = Vec::new();
         let mut share = CpuShare::begin();
         while let Ok(ShadowQuery { request, question, counted }) = line.recv() {
-            let pins = self.said.pins().take();
-            if let Some(pins) = pins {
-                shadows = pins.iter().filter_map(|pin| self.load(&engine, pin)).collect();
+            let bindings = self.said.bindings().take();
+            if let Some(bindings) = bindings {
+                shadows = bindings.iter().filter_map(|binding| self.load(&engine, binding)).collect();
                 share = CpuShare::begin();
             }
             if self.said.stop.load(Ordering::Relaxed) || !share.is_left() {
                 self.left_out.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
-            let asked = question.ask.capability();
+            let asked = question.query.capability();
             for (_, shadow) in shadows.iter().filter(|(capability, _)| *capability == asked) {
                 let answer = compare_decision(request, &question, &counted, shadow);
                 file.write(&ShadowLine::Answer(Box::new(answer))).map_err(failed)?;
@@ -244,25 +247,26 @@ impl ShadowWorker {
     }
 
     /// As it is in the journal. One that cannot be loaded is silent.
-    fn load(&self, engine: &Engine, pin: &PolicyBinding) -> Option<(Capability, ConfiguredPolicy)> {
+    fn load(&self, engine: &Engine, binding: &PolicyBinding) -> Option<(Capability, ConfiguredPolicy)> {
         let blob = |digest| self.parts.journal.blob(digest).ok().flatten();
         let loaded = || {
-            let component = blob(&pin.component).ok_or("its component is not in the journal")?;
-            let settings = blob(&pin.settings).ok_or("its settings are not in the journal")?;
+            let component = blob(&binding.component).ok_or("its component is not in the journal")?;
+            let settings = blob(&binding.settings).ok_or("its settings are not in the journal")?;
             let settings: std::collections::BTreeMap<String, GivenSetting> =
                 serde_json::from_slice(&settings).map_err(|error| error.to_string())?;
-            let artifacts = self.parts.artifacts.granted(pin.grants.clone());
-            let granted = Granted::of(&pin.grants, Arc::new(artifacts));
-            let policy =
-                engine.load_granted(&pin.policy, &component, granted).map_err(|error| error.to_string())?;
+            let artifacts = self.parts.artifacts.granted(binding.grants.clone());
+            let granted = Granted::of(&binding.grants, Arc::new(artifacts));
+            let policy = engine
+                .load_granted(&binding.policy, &component, granted)
+                .map_err(|error| error.to_string())?;
             let configured = policy.configure(&settings).map_err(|error| error.to_string())?;
             configured.over_built_in().map_err(|error| error.to_string())
         };
         match loaded() {
-            Ok(configured) => Some((pin.capability, configured)),
+            Ok(configured) => Some((binding.capability, configured)),
             Err(why) => {
                 let why: String = why;
-                tracing::warn!("the shadow {} is silent: {why}", pin.policy);
+                tracing::warn!("the shadow {} is silent: {why}", binding.policy);
                 None
             }
         }
@@ -278,12 +282,12 @@ fn compare_decision(
     let Evaluation { result, fuel, .. } = shadow.evaluate(question);
     // An answer that no run can follow is a fault of a shadow, too.
     let result = validate_answer(question, result);
-    let agreement = DecisionMatch::of(&question.ask, counted, &result);
+    let agreement = DecisionMatch::of(&question.query, counted, &result);
     let differs = agreement.is_otherwise();
     ShadowAnswer {
         schema: SHADOW_SCHEMA,
         request,
-        function: question.ask.function().to_owned(),
+        function: question.query.function().to_owned(),
         policy: shadow.policy().name().to_owned(),
         component: shadow.policy().digest().clone(),
         settings: shadow.settings_digest().clone(),

@@ -82,7 +82,7 @@ impl SampleRun {
         let started = Input::Started {
             run,
             workflow: Box::new(workflow),
-            pins: Vec::new(),
+            bindings: Vec::new(),
             task_folder,
             utc_offset_minutes: 0,
             assignments: Vec::new(),
@@ -150,28 +150,28 @@ impl SampleRun {
                 let ended = AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false };
                 return self.inputs.push_back(Input::Agent { session, event: ended });
             }
-            Action::End { session, .. } => {
+            Action::EndSession { session, .. } => {
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.inputs.push_back(Input::Outcome { action: id, outcome: ActionOutcome::Delivered });
                 return self.inputs.push_back(Input::SessionEnded { session, exit });
             }
-            Action::RequestDecision { request, question, .. } => {
-                let (mut result, label) = (self.judge)(&PolicyScope::Run, &question);
+            Action::RequestDecision { request_id, request, .. } => {
+                let (mut result, label) = (self.judge)(&PolicyScope::Run, &request);
                 if let Ok(decision) = &mut result {
-                    self.decide_otherwise(&question.ask, decision);
+                    self.decide_otherwise(&request.query, decision);
                 }
-                return self.inputs.push_back(Input::Decided { request, result, label: Box::new(label) });
+                return self.inputs.push_back(Input::Decided { request_id, result, label: Box::new(label) });
             }
             // What the objectives name has changed, too.
-            Action::Assess { expected, .. } => {
+            Action::MeasureWorkspace { expected, .. } => {
                 let mut paths = expected;
                 paths.push("notes.md".into());
                 paths.sort();
                 let file = |path| ChangedFile { path, bytes: 7, exists: true, digest: None, is_new: true };
                 let changed = paths.into_iter().map(file).collect();
-                ActionOutcome::Assessed { facts: WorkspaceFacts { changed, ..Default::default() } }
+                ActionOutcome::WorkspaceMeasured { facts: WorkspaceFacts { changed, ..Default::default() } }
             }
-            Action::Inspect { .. } => ActionOutcome::Inspected {
+            Action::ValidateHandoff { .. } => ActionOutcome::Inspected {
                 missing_files: Vec::new(),
                 secrets: Vec::new(),
                 commits_since: 0,
@@ -200,34 +200,34 @@ impl SampleRun {
             Action::Compact { .. } | Action::Interrupt { .. } => ActionOutcome::Delivered,
             Action::Checkpoint { .. } => ActionOutcome::Checkpointed { base: None },
             Action::CommitToBranch { .. } => ActionOutcome::nothing_to_commit(),
-            other @ (Action::Branch { .. }
-            | Action::Commit { .. }
-            | Action::Restore { .. }
+            other @ (Action::CreateWorktree { .. }
+            | Action::CommitWorktree { .. }
+            | Action::RestoreWorktree { .. }
             | Action::Merge { .. }
-            | Action::Unmerge { .. }
+            | Action::AbortMerge { .. }
             | Action::Land { .. }) => {
                 panic!("without a commit to start from there is nothing to {}", other.name())
             }
-            Action::Ask { .. } | Action::Finish { .. } => ActionOutcome::Announced,
-            Action::Place { .. } | Action::Notify(_) => return,
+            Action::AskUser { .. } | Action::Finish { .. } => ActionOutcome::Announced,
+            Action::DeliverToolResult { .. } | Action::Notify(_) => return,
         };
         self.inputs.push_back(Input::Outcome { action: id, outcome });
     }
 
     /// What the test wants instead of a policy that is content with everything.
-    fn decide_otherwise(&self, ask: &PolicyQuery, decision: &mut Decision) {
+    fn decide_otherwise(&self, query: &PolicyQuery, decision: &mut Decision) {
         let view = self.run.view(self.timeline.at).unwrap();
         let build = &view.phases[1];
         let is_first = build.sessions.len() == 1 && build.status == PhaseStatus::Working;
-        match (ask, decision) {
-            (_, Decision::Assess(assessment)) if is_first && self.verdict != Verdict::Answered => {
+        match (query, decision) {
+            (_, Decision::Exhaustion(assessment)) if is_first && self.verdict != Verdict::Answered => {
                 assessment.verdict = self.verdict;
                 assessment.reason = "the window\u{1b}[1m is full\nof lines".to_owned();
             }
             (_, Decision::Compaction(compaction)) if is_first && self.hands_off => {
                 compaction.action = CompactionAction::HandOff;
             }
-            (PolicyQuery::Split(asked), Decision::Split(split))
+            (PolicyQuery::Splitting(asked), Decision::Splitting(split))
                 if self.splits && asked.occasion == SplitTrigger::Requested =>
             {
                 let part = |objective: &ObjectiveView| SubPhase {

@@ -24,7 +24,7 @@ fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
     let journal = Journal::open(state).unwrap();
     let run = run_id(n);
     let shared = journal.put_blob(vec![blob; 40]).unwrap();
-    let pin = baton_core::input::PolicyBinding {
+    let binding = baton_core::input::PolicyBinding {
         capability: baton_core::observation::Capability::Handoff,
         policy: "p".into(),
         component: shared,
@@ -38,7 +38,7 @@ fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
     let input = Input::Started {
         run: run.clone(),
         workflow: Box::new(Workflow { name: format!("w{n}"), ..Workflow::default() }),
-        pins: vec![pin],
+        bindings: vec![binding],
         task_folder: ".baton".into(),
         utc_offset_minutes: 0,
         assignments: Vec::new(),
@@ -61,11 +61,15 @@ fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
 fn is_whole(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
     let journal = Journal::open_read_only(state).unwrap();
     let entries: Vec<_> = journal.read(&run_id(n)).unwrap().collect::<Result<_, _>>().unwrap();
-    let JournalEntry::Input(JournaledInput { input: Input::Started { pins, .. }, .. }) = &entries[0] else {
+    let JournalEntry::Input(JournaledInput { input: Input::Started { bindings, .. }, .. }) = &entries[0]
+    else {
         panic!()
     };
-    assert_eq!(journal.blob(&pins[0].component).unwrap().unwrap(), vec![blob; 40]);
-    assert_eq!(journal.blob(&pins[0].settings).unwrap().unwrap(), format!("settings of {n}").into_bytes());
+    assert_eq!(journal.blob(&bindings[0].component).unwrap().unwrap(), vec![blob; 40]);
+    assert_eq!(
+        journal.blob(&bindings[0].settings).unwrap().unwrap(),
+        format!("settings of {n}").into_bytes()
+    );
     let store = ArtifactStore::open_read_only(state).unwrap();
     let saved = store.list(&run_id(n)).unwrap();
     let distinct: BTreeSet<_> = artifacts.iter().collect();

@@ -31,11 +31,11 @@ fn run() -> RunId {
 }
 
 fn actions() -> Vec<Action> {
-    let (phase, tree, joining) =
+    let (phase, tree, integration) =
         ("20a".into(), WorktreeName::for_phase(&"20a".into()), WorktreeName::integration(&"20".into(), 1));
     let text = |body: &str| TextBlob::from(body);
     vec![
-        Action::Inspect {
+        Action::ValidateHandoff {
             phase: "20a".into(),
             document: text("# Handoff\n"),
             head: "abc".into(),
@@ -46,14 +46,18 @@ fn actions() -> Vec<Action> {
             phase: "20a".into(),
             items: vec![OffloadedInput { name: "inputs/20a-1.md".into(), text: text("long\n") }],
         },
-        Action::Checkpoint { phase: "20".into(), tree: WorktreeName::workspace(), joining: joining.clone() },
-        Action::Branch {
+        Action::Checkpoint {
+            phase: "20".into(),
+            tree: WorktreeName::workspace(),
+            integration: integration.clone(),
+        },
+        Action::CreateWorktree {
             phase: "20a".into(),
             tree: tree.clone(),
             base: "abc".into(),
             setup: vec!["npm ci".into()],
         },
-        Action::Assess {
+        Action::MeasureWorkspace {
             phase: "20a".into(),
             baseline: true,
             expected: vec!["src/parser.rs".into()],
@@ -63,14 +67,14 @@ fn actions() -> Vec<Action> {
         Action::Merge {
             phase,
             tree: tree.clone(),
-            into: joining.clone(),
+            into: integration.clone(),
             message: "20a: Parser".into(),
             commit: None,
         },
-        Action::Unmerge { phase: "20".into(), tree: joining.clone() },
+        Action::AbortMerge { phase: "20".into(), tree: integration.clone() },
         Action::Land {
             phase: "20".into(),
-            tree: joining,
+            tree: integration,
             into: WorktreeName::workspace(),
             base: "abc".into(),
             merged: vec![tree],
@@ -119,7 +123,7 @@ fn inputs() -> Vec<Input> {
             summary: "Works, hardly tested.".into(),
             findings: vec!["src/parser.rs:12: panics on an empty line".into()],
         }),
-        Input::Offered {
+        Input::ToolResultOffered {
             session: session.clone(),
             item: ContextItem { id: "s3-1".into(), kind: ContextItemKind::ToolResult, tokens: 30_000 },
         },
@@ -136,7 +140,7 @@ fn inputs() -> Vec<Input> {
 /// Of policies that are chosen by layers, swapped, and granted something.
 fn of_policies() -> Vec<Input> {
     let grants = Grants { artifacts: vec!["reports/*".into()], fuel: Some(40_000_000), memory_mib: Some(96) };
-    let pin = PolicyBinding {
+    let binding = PolicyBinding {
         capability: Capability::Splitting,
         policy: "my-split".into(),
         component: Digest::of("component"),
@@ -147,7 +151,8 @@ fn of_policies() -> Vec<Input> {
         from: ConfigSource { layer: ConfigLayer::Workspace, file: "baton.toml".into(), line: 3 },
         then: Vec::new(),
     };
-    let shadow = PolicyBinding { scope: PolicyScope::Shadow { policy: "candidate".into() }, ..pin.clone() };
+    let shadow =
+        PolicyBinding { scope: PolicyScope::Shadow { policy: "candidate".into() }, ..binding.clone() };
     let label = Provenance {
         by: DecisionSource::Configured,
         capability: Capability::Splitting,
@@ -160,13 +165,17 @@ fn of_policies() -> Vec<Input> {
         artifacts: [("reports/a.md".to_owned(), Digest::of("a"))].into(),
         faults: Vec::new(),
         abstained: Vec::new(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     };
     let kept = SplitDecision { action: SplitAction::Keep, reason: "it is small".into() };
     vec![
-        Input::PolicyChanged { pins: vec![pin, shadow], cause: PolicyChangeCause::File },
+        Input::PolicyChanged { bindings: vec![binding, shadow], cause: PolicyChangeCause::File },
         Input::PolicyRefused { policy: "my-split.wasm".into(), why: "it is no component".into() },
-        Input::Decided { request: RequestId(3), result: Ok(Decision::Split(kept)), label: Box::new(label) },
+        Input::Decided {
+            request_id: RequestId(3),
+            result: Ok(Decision::Splitting(kept)),
+            label: Box::new(label),
+        },
     ]
 }
 
@@ -229,7 +238,7 @@ fn in_experiment() -> Vec<JournalEntry> {
     let started = Input::Started {
         run: "in-experiment".into(),
         workflow: Box::new(workflow()),
-        pins: Vec::new(),
+        bindings: Vec::new(),
         task_folder: ".baton/x".into(),
         utc_offset_minutes: 0,
         assignments: vec![assignment],
@@ -244,7 +253,7 @@ fn imported() -> Vec<JournalEntry> {
     let started = Input::Started {
         run: "imported".into(),
         workflow: Box::new(Workflow { imported: Some(imported), ..workflow() }),
-        pins: Vec::new(),
+        bindings: Vec::new(),
         task_folder: ".baton/x".into(),
         utc_offset_minutes: 0,
         assignments: Vec::new(),
@@ -257,7 +266,7 @@ fn imported() -> Vec<JournalEntry> {
         settings: Some(Digest::of("settings")),
         fuel: Some(9),
         artifacts: [("reports/a.md".to_owned(), Digest::of("a"))].into(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     };
     let label = Provenance {
         by: DecisionSource::Recording,
@@ -271,11 +280,14 @@ fn imported() -> Vec<JournalEntry> {
         artifacts: Default::default(),
         faults: vec![fault],
         abstained: Vec::new(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     };
     let kept = SplitDecision { action: SplitAction::Keep, reason: "it was not split".into() };
-    let decided =
-        Input::Decided { request: RequestId(1), result: Ok(Decision::Split(kept)), label: Box::new(label) };
+    let decided = Input::Decided {
+        request_id: RequestId(1),
+        result: Ok(Decision::Splitting(kept)),
+        label: Box::new(label),
+    };
     vec![input(1, started), input(2, decided)]
 }
 
@@ -287,7 +299,7 @@ fn committed() -> Vec<JournalEntry> {
     let started = Input::Started {
         run: "committed".into(),
         workflow: Box::new(workflow),
-        pins: Vec::new(),
+        bindings: Vec::new(),
         task_folder: ".baton/x".into(),
         utc_offset_minutes: 0,
         assignments: Vec::new(),
@@ -321,7 +333,7 @@ fn entries() -> Vec<JournalEntry> {
     let started = Input::Started {
         run: run(),
         workflow: Box::new(workflow()),
-        pins: Vec::new(),
+        bindings: Vec::new(),
         task_folder: ".baton/x".into(),
         utc_offset_minutes: 60,
         assignments: Vec::new(),

@@ -69,7 +69,7 @@ fn started(run: &RunId) -> JournalEntry {
         Input::Started {
             run: run.clone(),
             workflow,
-            pins: Vec::new(),
+            bindings: Vec::new(),
             task_folder: ".".to_owned(),
             utc_offset_minutes: 0,
             assignments: Vec::new(),

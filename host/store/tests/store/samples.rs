@@ -37,7 +37,7 @@ pub(crate) fn entries() -> Vec<JournalEntry> {
     let started = Input::Started {
         run: run(),
         workflow: Box::new(workflow()),
-        pins: vec![pin()],
+        bindings: vec![binding()],
         task_folder: ".baton/x".into(),
         utc_offset_minutes: 0,
         assignments: Vec::new(),
@@ -58,7 +58,7 @@ pub(crate) fn entries() -> Vec<JournalEntry> {
             },
             decided(),
             Input::Decided {
-                request: RequestId(2),
+                request_id: RequestId(2),
                 result: Err(Fault::OutOfFuel { limit: 7 }),
                 label: Box::new(label()),
             },
@@ -156,7 +156,7 @@ fn workflow() -> Workflow {
     }
 }
 
-fn pin() -> PolicyBinding {
+fn binding() -> PolicyBinding {
     PolicyBinding {
         capability: Capability::Exhaustion,
         policy: "resilience".into(),
@@ -196,16 +196,16 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
         },
         Action::Compact { session: session.clone(), instructions: "Keep the grammar.".into() },
         Action::Interrupt { session: session.clone() },
-        Action::End { session: session.clone(), reason: "Its context is used up.".into() },
-        Action::Assess {
+        Action::EndSession { session: session.clone(), reason: "Its context is used up.".into() },
+        Action::MeasureWorkspace {
             phase: phase.clone(),
             baseline: true,
             expected: vec!["src/parser.rs".into()],
             tree: WorktreeName::workspace(),
         },
         Action::RequestDecision {
-            request: RequestId(1),
-            question: question(session, phase),
+            request_id: RequestId(1),
+            request: question(session, phase),
             scope: PolicyScope::Run,
         },
         Action::WriteHandoff {
@@ -225,7 +225,7 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             attempt: 1,
             tree: WorktreeName::workspace(),
         },
-        Action::Ask {
+        Action::AskUser {
             phase: Some(phase.clone()),
             question: "Try again?".into(),
             choices: vec![PauseAnswer::Retry, PauseAnswer::Skip, PauseAnswer::Stop],
@@ -280,7 +280,7 @@ fn question(session: &SessionId, phase: &PhaseId) -> PolicyRequest {
     let attributes = vec![("key".to_owned(), "value".to_owned())];
     let observation = OffloadingObservation { session, phase, items, attributes };
     PolicyRequest::new(
-        PolicyQuery::Offload(Box::new(observation)),
+        PolicyQuery::Offloading(Box::new(observation)),
         vec![TextBlob::from("the last lines"), "".into()],
     )
 }
@@ -339,8 +339,8 @@ fn decided() -> Input {
         reason: "The provider said 429.".into(),
     };
     Input::Decided {
-        request: RequestId(1),
-        result: Ok(Decision::Assess(assessment)),
+        request_id: RequestId(1),
+        result: Ok(Decision::Exhaustion(assessment)),
         label: Box::new(label()),
     }
 }
@@ -364,10 +364,10 @@ fn label() -> Provenance {
             settings: None,
             fuel: None,
             artifacts: Default::default(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         }],
         abstained: Vec::new(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     }
 }
 
@@ -412,7 +412,7 @@ fn outcomes() -> Vec<ActionOutcome> {
         ActionOutcome::Failed { error: "the agent cannot compact".into() },
         ActionOutcome::Lost,
         ActionOutcome::Delivered,
-        ActionOutcome::Assessed { facts },
+        ActionOutcome::WorkspaceMeasured { facts },
         ActionOutcome::HandoffWritten {
             path: ".baton/x/handoffs/phase-20-1.md".into(),
             artifact: artifact(),

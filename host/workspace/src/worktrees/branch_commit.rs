@@ -63,10 +63,10 @@ impl RunWorktrees {
     /// # Errors
     /// [`WorktreeError::NoRepository`], [`WorktreeError::BranchTaken`] where the branch holds other commits, and those of git.
     pub async fn begin_commits(&self, phase: &PhaseId, branch: Option<&str>) -> Result<(), WorktreeError> {
-        let _turn = self.0.turn.lock().await;
-        let place = self.place(&WorktreeName::workspace()).await?;
-        let now = self.snapshot(&place, &[]).await?;
-        let head = place.head().await?;
+        let _guard = self.0.repository_lock.lock().await;
+        let worktree = self.worktree(&WorktreeName::workspace()).await?;
+        let now = self.snapshot(&worktree, &[]).await?;
+        let head = worktree.head().await?;
         let parents: Vec<&str> = head.as_deref().into_iter().collect();
         let message = format!(
             "The state of the workspace when phase {phase} began\n\nUncommitted work of run {}.\n",
@@ -74,13 +74,13 @@ impl RunWorktrees {
         );
         let state = now.commit(&parents, &message).await?;
         let run = self.reference("began", "run");
-        if place.commit(&run).await?.is_none() {
+        if worktree.commit(&run).await?.is_none() {
             if let Some(branch) = branch {
-                check_out(&place, branch, head.as_deref()).await?;
+                check_out(&worktree, branch, head.as_deref()).await?;
             }
-            place.set_ref(&run, &state).await?;
+            worktree.set_ref(&run, &state).await?;
         }
-        place.set_ref(&self.reference("begun", phase.as_str()), &state).await
+        worktree.set_ref(&self.reference("begun", phase.as_str()), &state).await
     }
 
     /// Commits what a phase changed since it began. Said again, it finds the commit that was made.
@@ -92,56 +92,56 @@ impl RunWorktrees {
         &self,
         wanted: BranchCommitRequest<'_>,
     ) -> Result<BranchCommitResult, WorktreeError> {
-        let _turn = self.0.turn.lock().await;
-        let place = self.place(&WorktreeName::workspace()).await?;
+        let _guard = self.0.repository_lock.lock().await;
+        let worktree = self.worktree(&WorktreeName::workspace()).await?;
         let reference = self.reference("committed", &format!("{}-{}", wanted.phase, wanted.ordinal));
-        let head = place.head().await?;
-        if let (Some(made), Some(head)) = (place.commit(&reference).await?, &head)
-            && place.holds(&made, head).await?
+        let head = worktree.head().await?;
+        if let (Some(made), Some(head)) = (worktree.commit(&reference).await?, &head)
+            && worktree.holds(&made, head).await?
         {
             if made == *head {
-                follow(&place, &made).await?;
+                follow(&worktree, &made).await?;
             }
             return Ok(BranchCommitResult {
-                commit: Some(row(&place, &made).await?),
+                commit: Some(row(&worktree, &made).await?),
                 ..BranchCommitResult::default()
             });
         }
-        expect_free(&place, wanted.branch).await?;
-        let now = self.snapshot(&place, &[]).await?;
-        let before = tree_or_empty(&place, head.as_deref()).await?;
-        let (entries, uncommitted) = self.changed_by(&place, &now, &before, &wanted).await?;
+        expect_free(&worktree, wanted.branch).await?;
+        let now = self.snapshot(&worktree, &[]).await?;
+        let before = tree_or_empty(&worktree, head.as_deref()).await?;
+        let (entries, uncommitted) = self.changed_by(&worktree, &now, &before, &wanted).await?;
         let tree = tree_with(&now, &before, &entries).await?;
         if tree == before {
             return Ok(uncommitted);
         }
         let parents: Vec<&str> = head.as_deref().into_iter().collect();
-        let commit = commit_tree(&place.git, &tree, &parents, wanted.message).await?;
+        let commit = commit_tree(&worktree.git, &tree, &parents, wanted.message).await?;
         // Written down first: after a crash it is looked for by this.
-        place.set_ref(&reference, &commit).await?;
+        worktree.set_ref(&reference, &commit).await?;
         let none = "0".repeat(commit.len());
         let why = format!("baton: phase {}", wanted.phase);
         let moves = ["update-ref", "-m", &why, "HEAD", &commit, head.as_deref().unwrap_or(&none)];
-        place.git.call(&moves).done().await?;
-        follow(&place, &commit).await?;
-        Ok(BranchCommitResult { commit: Some(row(&place, &commit).await?), ..uncommitted })
+        worktree.git.call(&moves).done().await?;
+        follow(&worktree, &commit).await?;
+        Ok(BranchCommitResult { commit: Some(row(&worktree, &commit).await?), ..uncommitted })
     }
 
     /// What of a phase is to be committed over HEAD, and what is not, without a commit yet.
     async fn changed_by(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         now: &WorktreeSnapshot,
         head: &str,
         wanted: &BranchCommitRequest<'_>,
     ) -> Result<(IndexEntries, BranchCommitResult), WorktreeError> {
-        let began = place.commit(&self.reference("began", "run")).await?;
-        let begun = place.commit(&self.reference("begun", wanted.phase.as_str())).await?;
+        let began = worktree.commit(&self.reference("began", "run")).await?;
+        let begun = worktree.commit(&self.reference("begun", wanted.phase.as_str())).await?;
         let (Some(began), Some(begun)) = (began, begun) else {
             return Err(WorktreeError::NoStart { phase: wanted.phase.clone() });
         };
-        let first = place.tree_of(&began).await?;
-        let committed = before(place, &began).await?;
+        let first = worktree.tree_of(&began).await?;
+        let committed = before(worktree, &began).await?;
         let mut dirty: BTreeSet<PathBuf> =
             difference(&now.git, &committed, &first).await?.into_keys().collect();
         // Somebody has committed it since then as it was.
@@ -158,19 +158,19 @@ impl RunWorktrees {
                     .collect::<Vec<_>>(),
             );
         }
-        let changed = difference(&now.git, &place.tree_of(&begun).await?, &now.tree).await?;
+        let changed = difference(&now.git, &worktree.tree_of(&begun).await?, &now.tree).await?;
         let differs = difference(&now.git, head, &now.tree).await?;
-        let root = place.at_top(Path::new(""));
+        let root = worktree.at_top(Path::new(""));
         let only: Option<Vec<PathBuf>> =
-            wanted.only.map(|files| files.iter().map(|file| place.at_top(Path::new(file))).collect());
+            wanted.only.map(|files| files.iter().map(|file| worktree.at_top(Path::new(file))).collect());
         let is_wanted = |path: &Path| {
             differs.contains_key(path)
                 && path.starts_with(&root)
-                && !place.is_own(path)
-                && wanted.but != Some(&place.top().join(path))
+                && !worktree.is_own(path)
+                && wanted.but != Some(&worktree.top().join(path))
                 && only.as_ref().is_none_or(|only| only.iter().any(|one| path.starts_with(one)))
         };
-        let by_checks = self.entries_by_checks(place).await?;
+        let by_checks = self.entries_by_checks(worktree).await?;
         let (mut entries, mut not) = (IndexEntries::new(), BranchCommitResult::default());
         for (path, entry) in changed.into_iter().filter(|(path, _)| is_wanted(path)) {
             let why_not = if by_checks.get(&path) == Some(&entry) {
@@ -182,46 +182,46 @@ impl RunWorktrees {
                 continue;
             };
             if why_not.len() < MAX_CONFLICTS {
-                why_not.push(place.shown(&path));
+                why_not.push(worktree.shown(&path));
             }
         }
-        let unignored = place.unignored(&now.git).await?;
+        let unignored = worktree.unignored(&now.git).await?;
         let room = MAX_CONFLICTS.saturating_sub(not.left.len());
-        not.left.extend(unignored.iter().take(room).map(|path| place.shown(path)));
+        not.left.extend(unignored.iter().take(room).map(|path| worktree.shown(path)));
         Ok((entries, not))
     }
 }
 
 /// The branch of the run is checked out, at the commit that was.
-async fn check_out(place: &Worktree, branch: &str, head: Option<&str>) -> Result<(), WorktreeError> {
+async fn check_out(worktree: &Worktree, branch: &str, head: Option<&str>) -> Result<(), WorktreeError> {
     let name = format!("refs/heads/{branch}");
-    if place.checked_out().await?.as_deref() == Some(name.as_str()) {
+    if worktree.checked_out().await?.as_deref() == Some(name.as_str()) {
         return Ok(());
     }
-    if let Some(there) = place.commit(&name).await? {
+    if let Some(there) = worktree.commit(&name).await? {
         if head != Some(there.as_str()) {
             return Err(WorktreeError::BranchTaken { branch: branch.to_owned() });
         }
     } else if let Some(head) = head {
-        place.git.deliver(head).await?;
-        place.git.call(&["update-ref", &name, head]).done().await?;
+        worktree.git.deliver(head).await?;
+        worktree.git.call(&["update-ref", &name, head]).done().await?;
     }
-    place.git.call(&["symbolic-ref", "-m", "baton: the branch of a run", "HEAD", &name]).done().await
+    worktree.git.call(&["symbolic-ref", "-m", "baton: the branch of a run", "HEAD", &name]).done().await
 }
 
 /// Nobody is in the middle of something that a commit would break into, and the branch is the one that is meant.
-async fn expect_free(place: &Worktree, branch: Option<&str>) -> Result<(), WorktreeError> {
+async fn expect_free(worktree: &Worktree, branch: Option<&str>) -> Result<(), WorktreeError> {
     for (file, what) in UNDER_WAY {
-        let path = place.git.call(&["rev-parse", "--git-path", file]).text().await?;
-        if place.top().join(path).symlink_metadata().is_ok() {
+        let path = worktree.git.call(&["rev-parse", "--git-path", file]).text().await?;
+        if worktree.top().join(path).symlink_metadata().is_ok() {
             return Err(WorktreeError::UnderWay { what });
         }
     }
-    if !place.unmerged().await?.is_empty() {
+    if !worktree.unmerged().await?.is_empty() {
         return Err(WorktreeError::UnderWay { what: "a merge" });
     }
     let Some(branch) = branch else { return Ok(()) };
-    let found = place.checked_out().await?;
+    let found = worktree.checked_out().await?;
     if found.as_deref() == Some(&format!("refs/heads/{branch}")) {
         return Ok(());
     }
@@ -247,24 +247,28 @@ async fn put(git: &super::git::GitRunner, entries: &IndexEntries) -> Result<(), 
 }
 
 /// What of the index was committed is as it was committed; what else somebody staged stays staged.
-async fn follow(place: &Worktree, commit: &str) -> Result<(), WorktreeError> {
-    let before = before(place, commit).await?;
-    let committed = difference(&place.git, &before, commit).await?;
+async fn follow(worktree: &Worktree, commit: &str) -> Result<(), WorktreeError> {
+    let before = before(worktree, commit).await?;
+    let committed = difference(&worktree.git, &before, commit).await?;
     let lags = |source| WorktreeError::Unindexed { commit: commit.to_owned(), source: Box::new(source) };
-    put(&place.git, &committed).await.map_err(lags)?;
+    put(&worktree.git, &committed).await.map_err(lags)?;
     // It only says that something differs, where something does.
-    place.git.call(&["update-index", "-q", "--refresh"]).ended().await.map(drop)
+    worktree.git.call(&["update-index", "-q", "--refresh"]).ended().await.map(drop)
 }
 
-async fn row(place: &Worktree, commit: &str) -> Result<CommitSummary, WorktreeError> {
-    let before = before(place, commit).await?;
+async fn row(worktree: &Worktree, commit: &str) -> Result<CommitSummary, WorktreeError> {
+    let before = before(worktree, commit).await?;
     let numbers = ["diff-tree", "-r", "-z", "--numstat", "--no-ext-diff", "--no-textconv", "--no-renames"];
-    let listed = place.git.call(&numbers).and(&before).and(commit).without_attributes().bytes().await?;
+    let listed = worktree.git.call(&numbers).and(&before).and(commit).without_attributes().bytes().await?;
     let files: Vec<_> = listed.split(|byte| *byte == 0).filter_map(numbered).collect();
-    let branch = place.checked_out().await?.unwrap_or_default();
+    let branch = worktree.checked_out().await?.unwrap_or_default();
     Ok(CommitSummary {
         id: commit.to_owned(),
-        subject: place.git.call(&["show", "-s", "--no-show-signature", "--format=%s", commit]).text().await?,
+        subject: worktree
+            .git
+            .call(&["show", "-s", "--no-show-signature", "--format=%s", commit])
+            .text()
+            .await?,
         branch: branch.trim_start_matches("refs/heads/").to_owned(),
         files: u32::try_from(files.len()).unwrap_or(u32::MAX),
         added: files.iter().filter_map(|file| file.added).sum(),
@@ -273,14 +277,17 @@ async fn row(place: &Worktree, commit: &str) -> Result<CommitSummary, WorktreeEr
 }
 
 /// The tree of the commit before; the empty one before the first.
-async fn before(place: &Worktree, commit: &str) -> Result<String, WorktreeError> {
-    let parent = place.commit(&format!("{commit}^")).await?;
-    tree_or_empty(place, parent.as_deref()).await
+async fn before(worktree: &Worktree, commit: &str) -> Result<String, WorktreeError> {
+    let parent = worktree.commit(&format!("{commit}^")).await?;
+    tree_or_empty(worktree, parent.as_deref()).await
 }
 
-pub(super) async fn tree_or_empty(place: &Worktree, commit: Option<&str>) -> Result<String, WorktreeError> {
+pub(super) async fn tree_or_empty(
+    worktree: &Worktree,
+    commit: Option<&str>,
+) -> Result<String, WorktreeError> {
     match commit {
-        Some(commit) => place.tree_of(commit).await,
-        None => place.git.call(&["mktree"]).text().await,
+        Some(commit) => worktree.tree_of(commit).await,
+        None => worktree.git.call(&["mktree"]).text().await,
     }
 }

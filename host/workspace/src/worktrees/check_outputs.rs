@@ -23,13 +23,13 @@ impl RunWorktrees {
     /// # Errors
     /// [`WorktreeError::NoRepository`], and those of git.
     pub async fn before_check(&self) -> Result<FilesBeforeCheck, WorktreeError> {
-        let _turn = self.0.turn.lock().await;
-        let place = self.place(&WorktreeName::workspace()).await?;
-        let mut files = not_committed(&place).await?;
-        let known = self.entries_by_checks(&place).await?;
+        let _guard = self.0.repository_lock.lock().await;
+        let worktree = self.worktree(&WorktreeName::workspace()).await?;
+        let mut files = not_committed(&worktree).await?;
+        let known = self.entries_by_checks(&worktree).await?;
         if !known.is_empty() {
             // What an earlier command left and nobody changed is the next one's to write again.
-            let now = self.changed_since_head(&place).await?.1;
+            let now = self.changed_since_head(&worktree).await?.1;
             files.retain(|path| known.get(path).is_none_or(|entry| now.get(path) != Some(entry)));
         }
         Ok(FilesBeforeCheck(files))
@@ -40,9 +40,9 @@ impl RunWorktrees {
     /// # Errors
     /// [`WorktreeError::NoRepository`], those of a snapshot, and those of git.
     pub async fn after_check(&self, before: &FilesBeforeCheck) -> Result<(), WorktreeError> {
-        let _turn = self.0.turn.lock().await;
-        let place = self.place(&WorktreeName::workspace()).await?;
-        self.remember_made_since(&place, before).await
+        let _guard = self.0.repository_lock.lock().await;
+        let worktree = self.worktree(&WorktreeName::workspace()).await?;
+        self.remember_made_since(&worktree, before).await
     }
 
     /// Remembers what the session of a review made: the files that were not there when that phase began, as they are now.
@@ -50,50 +50,53 @@ impl RunWorktrees {
     /// # Errors
     /// [`WorktreeError::NoRepository`], those of a snapshot, and those of git.
     pub async fn after_review(&self, review: &PhaseId) -> Result<(), WorktreeError> {
-        let _turn = self.0.turn.lock().await;
-        let place = self.place(&WorktreeName::workspace()).await?;
+        let _guard = self.0.repository_lock.lock().await;
+        let worktree = self.worktree(&WorktreeName::workspace()).await?;
         let begun = self.reference("begun", review.as_str());
-        let Some(begun) = place.commit(&begun).await? else { return Ok(()) };
-        let there = place.tree_of(&begun).await?;
-        let mut there = difference(&place.git, &tree_or_empty(&place, None).await?, &there).await?;
+        let Some(begun) = worktree.commit(&begun).await? else { return Ok(()) };
+        let there = worktree.tree_of(&begun).await?;
+        let mut there = difference(&worktree.git, &tree_or_empty(&worktree, None).await?, &there).await?;
         // What a check left and nobody changed before the review is its to write again.
-        let known = self.entries_by_checks(&place).await?;
+        let known = self.entries_by_checks(&worktree).await?;
         there.retain(|path, entry| known.get(path) != Some(entry));
-        self.remember_made_since(&place, &FilesBeforeCheck(there.into_keys().collect())).await
+        self.remember_made_since(&worktree, &FilesBeforeCheck(there.into_keys().collect())).await
     }
 
     async fn remember_made_since(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         before: &FilesBeforeCheck,
     ) -> Result<(), WorktreeError> {
-        let mut made = not_committed(place).await?;
+        let mut made = not_committed(worktree).await?;
         made.retain(|path| !before.0.contains(path));
         if made.is_empty() {
             return Ok(());
         }
-        let (now, mut entries) = self.changed_since_head(place).await?;
+        let (now, mut entries) = self.changed_since_head(worktree).await?;
         entries.retain(|path, _| made.contains(path));
         let reference = self.made_by_checks();
-        let known = tree_or_empty(place, place.commit(&reference).await?.as_deref()).await?;
+        let known = tree_or_empty(worktree, worktree.commit(&reference).await?.as_deref()).await?;
         let tree = tree_with(&now, &known, &entries).await?;
         let message = format!("What checks of run {} made\n", self.0.run);
-        let commit = commit_tree(&place.git, &tree, &[], &message).await?;
-        place.set_ref(&reference, &commit).await
+        let commit = commit_tree(&worktree.git, &tree, &[], &message).await?;
+        worktree.set_ref(&reference, &commit).await
     }
 
     /// What commands of the run made, as they left it.
-    pub(super) async fn entries_by_checks(&self, place: &Worktree) -> Result<IndexEntries, WorktreeError> {
-        let Some(made) = place.commit(&self.made_by_checks()).await? else { return Ok(IndexEntries::new()) };
-        difference(&place.git, &tree_or_empty(place, None).await?, &place.tree_of(&made).await?).await
+    pub(super) async fn entries_by_checks(&self, worktree: &Worktree) -> Result<IndexEntries, WorktreeError> {
+        let Some(made) = worktree.commit(&self.made_by_checks()).await? else {
+            return Ok(IndexEntries::new());
+        };
+        difference(&worktree.git, &tree_or_empty(worktree, None).await?, &worktree.tree_of(&made).await?)
+            .await
     }
 
     async fn changed_since_head(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
     ) -> Result<(WorktreeSnapshot, IndexEntries), WorktreeError> {
-        let now = self.snapshot(place, &[]).await?;
-        let head = tree_or_empty(place, place.head().await?.as_deref()).await?;
+        let now = self.snapshot(worktree, &[]).await?;
+        let head = tree_or_empty(worktree, worktree.head().await?.as_deref()).await?;
         let entries = difference(&now.git, &head, &now.tree).await?;
         Ok((now, entries))
     }
@@ -104,16 +107,22 @@ impl RunWorktrees {
 }
 
 /// Whether git's index has them or not: a command may add what it makes.
-async fn not_committed(place: &Worktree) -> Result<BTreeSet<PathBuf>, WorktreeError> {
-    let listed = place.git.call(&["ls-files", "-co", "--exclude-standard", "-z", "--"]).and_all(place.work());
+async fn not_committed(worktree: &Worktree) -> Result<BTreeSet<PathBuf>, WorktreeError> {
+    let listed =
+        worktree.git.call(&["ls-files", "-co", "--exclude-standard", "-z", "--"]).and_all(worktree.work());
     let listed = listed.bytes().await?;
-    let committed = match place.head().await? {
+    let committed = match worktree.head().await? {
         Some(head) => {
-            place.git.call(&["ls-tree", "-r", "-z", "--name-only", "--full-tree"]).and(head).bytes().await?
+            worktree
+                .git
+                .call(&["ls-tree", "-r", "-z", "--name-only", "--full-tree"])
+                .and(head)
+                .bytes()
+                .await?
         }
         None => Vec::new(),
     };
     let committed: HashSet<&[u8]> = records(&committed).collect();
     let new = records(&listed).filter(|name| !committed.contains(name)).map(path);
-    Ok(new.filter(|path| !place.is_own(path)).collect())
+    Ok(new.filter(|path| !worktree.is_own(path)).collect())
 }

@@ -63,35 +63,35 @@ impl RunWorktrees {
         files: &[String],
         anew: bool,
     ) -> Result<CommitResult, WorktreeError> {
-        let _turn = self.0.turn.lock().await;
-        let place = self.place(tree).await?;
-        if let Some(open) = place.open_merge().await? {
+        let _guard = self.0.repository_lock.lock().await;
+        let worktree = self.worktree(tree).await?;
+        if let Some(open) = worktree.open_merge().await? {
             let seen = self.reference("seen", phase.as_str());
-            if let Some(files) = place.conclude(&open, &seen, "Join what had changed meanwhile\n").await? {
+            if let Some(files) = worktree.conclude(&open, &seen, "Join what had changed meanwhile\n").await? {
                 return Ok(CommitResult::Conflicted { files });
             }
         }
-        let commit = place.settle(&format!("Work in the tree of {tree}\n")).await?;
+        let commit = worktree.settle(&format!("Work in the tree of {tree}\n")).await?;
         let (mut missing, mut ignored) = (Vec::new(), Vec::new());
         for file in files {
             // Whatever keeps git from seeing it, it would not be merged as it is.
-            let there = place.root().join(file).symlink_metadata();
+            let there = worktree.root().join(file).symlink_metadata();
             let is_file = there.as_ref().is_ok_and(|meta| !meta.is_dir());
-            let at = place.at_top(Path::new(file));
-            if !place.has(&commit, file).await? || is_file && !place.is_as_left(&commit, &at).await? {
+            let at = worktree.at_top(Path::new(file));
+            if !worktree.has(&commit, file).await? || is_file && !worktree.is_as_left(&commit, &at).await? {
                 if there.is_ok() { &mut ignored } else { &mut missing }.push(file.clone());
             }
         }
-        let unseen = self.unseen(&place, &commit).await?;
+        let unseen = self.unseen(&worktree, &commit).await?;
         if anew {
-            place.check_out_anew(&commit).await?;
+            worktree.check_out_anew(&commit).await?;
         }
         Ok(CommitResult::Committed { commit, missing, ignored, unseen })
     }
 
     /// What git ignores in a tree of ours, and the workspace does not have: work may be among it.
-    async fn unseen(&self, place: &Worktree, commit: &str) -> Result<Vec<String>, WorktreeError> {
-        let workspace = self.place(&WorktreeName::workspace()).await?;
+    async fn unseen(&self, worktree: &Worktree, commit: &str) -> Result<Vec<String>, WorktreeError> {
+        let workspace = self.worktree(&WorktreeName::workspace()).await?;
         let status = [
             "status",
             "--porcelain=v1",
@@ -101,16 +101,16 @@ impl RunWorktrees {
             "--ignore-submodules=dirty",
             "--",
         ];
-        let listed = place.git.call(&status).and_all(place.work()).bytes().await?;
+        let listed = worktree.git.call(&status).and_all(worktree.work()).bytes().await?;
         let ignored = records(&listed).filter_map(|record| record.strip_prefix(b"!! ")).map(path);
-        let is_new = |path: &PathBuf| !workspace.top().join(path).exists() && !place.is_own(path);
+        let is_new = |path: &PathBuf| !workspace.top().join(path).exists() && !worktree.is_own(path);
         let unseen: Vec<PathBuf> = ignored.filter(is_new).take(MAX_CONFLICTS).collect();
         if !unseen.is_empty() {
-            self.keep_ignored(place, commit, &unseen).await?;
+            self.keep_ignored(worktree, commit, &unseen).await?;
         }
         let shown = |path: &PathBuf| {
-            let slash = if place.top().join(path).is_dir() { "/" } else { "" };
-            format!("{}{slash}", place.shown(path).trim_end_matches('/'))
+            let slash = if worktree.top().join(path).is_dir() { "/" } else { "" };
+            format!("{}{slash}", worktree.shown(path).trim_end_matches('/'))
         };
         Ok(unseen.iter().map(shown).collect())
     }
@@ -118,28 +118,29 @@ impl RunWorktrees {
     /// Keeps ignored files on a ref, where they are few and small: what a build makes is neither.
     async fn keep_ignored(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         commit: &str,
         paths: &[PathBuf],
     ) -> Result<(), WorktreeError> {
         let others = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--"];
-        let listed = place.git.call(&others).and_all(paths.iter().map(|path| literal(path))).bytes().await?;
+        let listed =
+            worktree.git.call(&others).and_all(paths.iter().map(|path| literal(path))).bytes().await?;
         let files: Vec<&[u8]> = records(&listed).collect();
         let bytes =
-            |file: &&[u8]| place.top().join(path(file)).symlink_metadata().map_or(0, |meta| meta.len());
+            |file: &&[u8]| worktree.top().join(path(file)).symlink_metadata().map_or(0, |meta| meta.len());
         if files.is_empty()
             || files.len() > MAX_KEPT_FILES
             || files.iter().map(bytes).sum::<u64>() > MAX_KEPT_BYTES
         {
             return Ok(());
         }
-        let now = self.snapshot(place, &[]).await?;
+        let now = self.snapshot(worktree, &[]).await?;
         add_files(&now.git, files).await?;
         let tree = now.git.call(&["write-tree"]).text().await?;
-        let message = format!("What git ignores in the tree of {}\n", place.tree);
+        let message = format!("What git ignores in the tree of {}\n", worktree.tree);
         let kept = commit_tree(&now.git, &tree, &[commit], &message).await?;
-        let left = self.reference(LEFT, &format!("{}-ignored", place.tree));
-        place.set_ref(&left, &kept).await
+        let left = self.reference(LEFT, &format!("{}-ignored", worktree.tree));
+        worktree.set_ref(&left, &kept).await
     }
 
     /// Puts a tree of ours back to a commit: what was added or removed, and where `whole` also what was changed. What lay there is
@@ -153,34 +154,34 @@ impl RunWorktrees {
         commit: &str,
         whole: bool,
     ) -> Result<CommitDifferences, WorktreeError> {
-        let _turn = self.0.turn.lock().await;
-        let place = self.place(tree).await?;
-        self.put_back(&place, commit, whole).await
+        let _guard = self.0.repository_lock.lock().await;
+        let worktree = self.worktree(tree).await?;
+        self.put_back(&worktree, commit, whole).await
     }
 
-    /// The commit that a place is held to: this one, or what lies there.
+    /// The commit that a work tree is held to: this one, or what lies there.
     pub(super) async fn hold(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         commit: Option<&str>,
         message: &str,
     ) -> Result<String, WorktreeError> {
-        let Some(commit) = commit else { return place.settle(message).await };
-        self.put_back(place, commit, true).await?;
+        let Some(commit) = commit else { return worktree.settle(message).await };
+        self.put_back(worktree, commit, true).await?;
         Ok(commit.to_owned())
     }
 
     async fn put_back(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         commit: &str,
         whole: bool,
     ) -> Result<CommitDifferences, WorktreeError> {
-        let is_at_home = place.head().await?.as_deref() == Some(commit)
-            && place.checked_out().await? == Some(place.own_branch())
-            && place.open_merge().await?.is_none();
-        let then = place.tree_of(commit).await?;
-        let now = self.snapshot(place, &[]).await?;
+        let is_at_home = worktree.head().await?.as_deref() == Some(commit)
+            && worktree.checked_out().await? == Some(worktree.own_branch())
+            && worktree.open_merge().await?.is_none();
+        let then = worktree.tree_of(commit).await?;
+        let now = self.snapshot(worktree, &[]).await?;
         if now.tree == then && is_at_home {
             return Ok(CommitDifferences::default());
         }
@@ -197,7 +198,7 @@ impl RunWorktrees {
                 _ => &mut found.changed,
             };
             if list.len() < MAX_CONFLICTS {
-                list.push(place.shown(&name));
+                list.push(worktree.shown(&name));
             }
             let is_changed = !matches!(kind.first(), Some(b'A' | b'D'));
             if let Some(entry) = entries.remove(&name).filter(|_| whole || !is_changed) {
@@ -205,14 +206,14 @@ impl RunWorktrees {
             }
         }
         let kept = now
-            .commit(&[commit], &format!("What lay in the tree of {} beside its work\n", place.tree))
+            .commit(&[commit], &format!("What lay in the tree of {} beside its work\n", worktree.tree))
             .await?;
-        let left = self.reference(LEFT, place.tree.as_str());
-        place.set_ref(&left, &kept).await?;
+        let left = self.reference(LEFT, worktree.tree.as_str());
+        worktree.set_ref(&left, &kept).await?;
         let tree = now.with(&back).await?;
-        self.overwrite(place, &now, &tree).await?;
+        self.overwrite(worktree, &now, &tree).await?;
         if whole {
-            place.go_home_to(commit).await?;
+            worktree.go_home_to(commit).await?;
         }
         Ok(found)
     }

@@ -24,7 +24,7 @@ const ADD: [&str; 7] =
 /// What the parts of a phase start from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorktreeBase {
-    /// This commit: the real state of the place.
+    /// This commit: the real state of the work tree.
     Commit(String),
     /// Nothing that git could carry over: they share the folder.
     Shared {
@@ -52,18 +52,18 @@ impl RunWorktrees {
         &self,
         phase: &PhaseId,
         tree: &WorktreeName,
-        joining: &WorktreeName,
+        integration: &WorktreeName,
     ) -> Result<WorktreeBase, WorktreeError> {
-        let _turn = self.0.turn.lock().await;
+        let _guard = self.0.repository_lock.lock().await;
         let shared = |why: String| Ok(WorktreeBase::Shared { why });
-        let place = match self.place(tree).await {
-            Ok(place) => place,
+        let worktree = match self.worktree(tree).await {
+            Ok(worktree) => worktree,
             Err(error @ (WorktreeError::NoRepository { .. } | WorktreeError::NoGit { .. })) => {
                 return shared(error.to_string());
             }
             Err(error) => return Err(error),
         };
-        let now = match self.snapshot(&place, &[]).await {
+        let now = match self.snapshot(&worktree, &[]).await {
             Ok(now) => now,
             Err(
                 error @ (WorktreeError::Nested { .. }
@@ -77,15 +77,15 @@ impl RunWorktrees {
             }
             Err(error) => return Err(error),
         };
-        if let Some(within) = place.repository_within(&now.git).await? {
+        if let Some(within) = worktree.repository_within(&now.git).await? {
             return shared(WorktreeError::Nested { path: within }.to_string());
         }
         let reference = self.reference("base", phase.as_str());
-        let head = place.head().await?;
-        let known = place.commit(&reference).await?;
+        let head = worktree.head().await?;
+        let known = worktree.commit(&reference).await?;
         let base = match (&head, known) {
-            (Some(head), _) if place.tree_of(head).await? == now.tree => head.clone(),
-            (head, Some(known)) if self.is_of(&place, &known, &now.tree, head.as_deref()).await? => known,
+            (Some(head), _) if worktree.tree_of(head).await? == now.tree => head.clone(),
+            (head, Some(known)) if self.is_of(&worktree, &known, &now.tree, head.as_deref()).await? => known,
             (head, _) => {
                 let parents: Vec<&str> = head.as_deref().into_iter().collect();
                 let message = format!(
@@ -93,33 +93,33 @@ impl RunWorktrees {
                     self.0.run
                 );
                 let commit = now.commit(&parents, &message).await?;
-                self.mark_snapshot(&place, &commit).await?;
+                self.mark_snapshot(&worktree, &commit).await?;
                 commit
             }
         };
-        place.set_ref(&reference, &base).await?;
-        self.forget_seen(&place, phase.as_str()).await?;
-        if let Some(branch) = place.checked_out().await? {
-            place.set_ref(&self.home(phase.as_str(), &branch), &base).await?;
+        worktree.set_ref(&reference, &base).await?;
+        self.forget_seen(&worktree, phase.as_str()).await?;
+        if let Some(branch) = worktree.checked_out().await? {
+            worktree.set_ref(&self.checkpoint_branch_ref(phase.as_str(), &branch), &base).await?;
         }
-        self.make(joining, &base).await?;
+        self.make(integration, &base).await?;
         Ok(WorktreeBase::Commit(base))
     }
 
     async fn is_of(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         commit: &str,
         tree: &str,
         parent: Option<&str>,
     ) -> Result<bool, WorktreeError> {
-        let first = place.commit(&format!("{commit}^")).await?;
-        Ok(place.tree_of(commit).await? == tree && first.as_deref() == parent)
+        let first = worktree.commit(&format!("{commit}^")).await?;
+        Ok(worktree.tree_of(commit).await? == tree && first.as_deref() == parent)
     }
 
     /// Remembers that a commit holds uncommitted work of the user's.
-    pub(super) async fn mark_snapshot(&self, place: &Worktree, commit: &str) -> Result<(), WorktreeError> {
-        place.set_ref(&(self.references("snapshots") + commit), commit).await
+    pub(super) async fn mark_snapshot(&self, worktree: &Worktree, commit: &str) -> Result<(), WorktreeError> {
+        worktree.set_ref(&(self.references("snapshots") + commit), commit).await
     }
 
     /// Makes a work tree on a branch of its own, or takes the one that is there already.
@@ -127,7 +127,7 @@ impl RunWorktrees {
     /// # Errors
     /// Those of git.
     pub async fn branch(&self, tree: &WorktreeName, base: &str) -> Result<(), WorktreeError> {
-        let _turn = self.0.turn.lock().await;
+        let _guard = self.0.repository_lock.lock().await;
         self.make(tree, base).await
     }
 
@@ -160,15 +160,15 @@ impl RunWorktrees {
         let known = self.known(repo, &folder).await?;
         if known.is_half_made {
             self.drop_folder(repo, &folder).await?;
-        } else if let Some(place) = self.place_if_any(tree).await? {
-            let head = place.head().await?;
+        } else if let Some(worktree) = self.worktree_if_any(tree).await? {
+            let head = worktree.head().await?;
             if let Some(head) = head
-                && place.holds(base, &head).await?
+                && worktree.holds(base, &head).await?
             {
-                return self.finish_making(&place, base).await;
+                return self.finish_making(&worktree, base).await;
             }
             // It is of an earlier fork.
-            self.set_aside(&place).await?;
+            self.set_aside(&worktree).await?;
             self.drop_folder(repo, &folder).await?;
         } else {
             move_away(&folder, &self.0.folder, &fit(tree.as_str()))?;
@@ -195,16 +195,16 @@ impl RunWorktrees {
         let git = self.git(repo).await?;
         git.call(&ADD).and(&folder).and(&branch).done().await?;
         self.keep_link(repo, tree)?;
-        let place = self.place(tree).await?;
-        place.git.call(&["reset", "-q", "--hard"]).done().await?;
+        let worktree = self.worktree(tree).await?;
+        worktree.git.call(&["reset", "-q", "--hard"]).done().await?;
         git.call(&["worktree", "unlock"]).and(&folder).done().await?;
-        self.finish_making(&place, base).await
+        self.finish_making(&worktree, base).await
     }
 
-    async fn finish_making(&self, place: &Worktree, base: &str) -> Result<(), WorktreeError> {
-        place.set_ref(&place.fork, base).await?;
+    async fn finish_making(&self, worktree: &Worktree, base: &str) -> Result<(), WorktreeError> {
+        worktree.set_ref(&worktree.fork, base).await?;
         // Git knows no empty folder, and the workspace may be one.
-        fs::create_dir_all(place.root()).map_err(|source| failed("make", &place.root(), source))
+        fs::create_dir_all(worktree.root()).map_err(|source| failed("make", &worktree.root(), source))
     }
 
     async fn known(
@@ -227,28 +227,28 @@ impl RunWorktrees {
     }
 
     /// Commits what lies in a tree that is to go, and keeps it.
-    async fn set_aside(&self, place: &Worktree) -> Result<(), WorktreeError> {
-        let tip = match place.settle("Set aside\n").await {
+    async fn set_aside(&self, worktree: &Worktree) -> Result<(), WorktreeError> {
+        let tip = match worktree.settle("Set aside\n").await {
             Ok(tip) => Some(tip),
-            Err(WorktreeError::Unresolved { .. }) => place.head().await?,
+            Err(WorktreeError::Unresolved { .. }) => worktree.head().await?,
             Err(error) => return Err(error),
         };
         match tip {
-            Some(tip) => self.keep(place, &tip).await,
+            Some(tip) => self.keep(worktree, &tip).await,
             None => Ok(()),
         }
     }
 
     /// Keeps a commit that may be on no branch soon.
-    pub(super) async fn keep(&self, place: &Worktree, commit: &str) -> Result<(), WorktreeError> {
-        let ordinal = self.next(place, "kept").await?;
-        place.set_ref(&format!("{}{ordinal}", self.references("kept")), commit).await
+    pub(super) async fn keep(&self, worktree: &Worktree, commit: &str) -> Result<(), WorktreeError> {
+        let ordinal = self.next(worktree, "kept").await?;
+        worktree.set_ref(&format!("{}{ordinal}", self.references("kept")), commit).await
     }
 
     /// The first number that is not taken among the refs of a kind.
-    pub(super) async fn next(&self, place: &Worktree, kind: &str) -> Result<u32, WorktreeError> {
+    pub(super) async fn next(&self, worktree: &Worktree, kind: &str) -> Result<u32, WorktreeError> {
         let below = self.references(kind);
-        let refs = place.refs_below(&below).await?;
+        let refs = worktree.refs_below(&below).await?;
         let numbers =
             refs.keys().filter_map(|name| name.strip_prefix(&below)?.split('/').next()?.parse::<u32>().ok());
         Ok(numbers.max().unwrap_or(0) + 1)
@@ -280,9 +280,9 @@ impl RunWorktrees {
             return Ok(());
         }
         let repo = self.repo().await?;
-        if let Some(place) = self.place_if_any(tree).await? {
-            let is_in = match place.settle("Left after the merge\n").await {
-                Ok(tip) => place.holds(&tip, within).await?,
+        if let Some(worktree) = self.worktree_if_any(tree).await? {
+            let is_in = match worktree.settle("Left after the merge\n").await {
+                Ok(tip) => worktree.holds(&tip, within).await?,
                 Err(
                     WorktreeError::Unresolved { .. }
                     | WorktreeError::Nested { .. }

@@ -1,5 +1,5 @@
-//! Brings what came together back to where the phase began. The place gets the whole result or nothing of it: where it has
-//! changed meanwhile, its change is merged into the joining tree first, and nothing is written.
+//! Brings what came together back to where the phase began. The work tree gets the whole result or nothing of it: where it has
+//! changed meanwhile, its change is merged into the integration tree first, and nothing is written.
 
 use baton_core::{PhaseId, WorktreeName};
 
@@ -23,19 +23,19 @@ pub enum LandResult {
         /// Files that it brought or changed.
         files: u32,
     },
-    /// The place had changed. That is merged in the joining tree now, and not verified yet; nothing was written.
+    /// The work tree had changed. That is merged in the integration tree now, and not verified yet; nothing was written.
     Updated,
-    /// The place had changed, and that does not fit. The merge stands open in the joining tree; nothing was written.
+    /// The work tree had changed, and that does not fit. The merge stands open in the integration tree; nothing was written.
     Conflicted {
         /// In these files, workspace-relative.
         files: Vec<String>,
     },
 }
 
-/// What was verified of a joining tree.
+/// What was verified of an integration tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VerifiedCommit<'a> {
-    /// How often the caller was told so far that the place had changed: what it was not told of, it has not verified.
+    /// How often the caller was told so far that the work tree had changed: what it was not told of, it has not verified.
     pub round: u32,
     /// The commit that was verified, which alone lands; absent for what lies in the tree.
     pub commit: Option<&'a str>,
@@ -48,21 +48,21 @@ const ROUNDS: u32 = 16;
 struct LandingAttempt<'a> {
     phase: &'a PhaseId,
     base: &'a str,
-    /// How often the caller was told that the place had changed.
+    /// How often the caller was told that the work tree had changed.
     round: u32,
-    place: Worktree,
-    joining: Worktree,
+    worktree: Worktree,
+    integration: Worktree,
     /// The commit in which everything came together.
     joined: String,
 }
 
 impl RunWorktrees {
-    /// Brings a joining tree back to where its phase began, and removes the trees whose work is in it; their commits are
-    /// kept. A place that was clean at the checkpoint, on a branch, gets the commits; any other gets the files, and its HEAD
+    /// Brings an integration tree back to where its phase began, and removes the trees whose work is in it; their commits are
+    /// kept. A work tree that was clean at the checkpoint, on a branch, gets the commits; any other gets the files, and its HEAD
     /// and its index stay as they are.
     ///
     /// # Errors
-    /// [`WorktreeError`] where git fails, [`WorktreeError::InTheWay`], and [`WorktreeError::Gone`] where the joining tree is not there.
+    /// [`WorktreeError`] where git fails, [`WorktreeError::InTheWay`], and [`WorktreeError::Gone`] where the integration tree is not there.
     pub async fn land(
         &self,
         phase: &PhaseId,
@@ -73,22 +73,23 @@ impl RunWorktrees {
         verified: VerifiedCommit<'_>,
     ) -> Result<LandResult, WorktreeError> {
         let VerifiedCommit { round, commit } = verified;
-        let _turn = self.0.turn.lock().await;
-        let place = self.place(into).await?;
-        let joining = self.place_if_any(tree).await?;
+        let _guard = self.0.repository_lock.lock().await;
+        let worktree = self.worktree(into).await?;
+        let integration = self.worktree_if_any(tree).await?;
         let seen = self.reference("seen", phase.as_str());
-        if let Some(joining) = &joining
-            && let Some(open) = joining.open_merge().await?
-            && let Some(files) = joining.conclude(&open, &seen, "Join what had changed meanwhile\n").await?
+        if let Some(integration) = &integration
+            && let Some(open) = integration.open_merge().await?
+            && let Some(files) =
+                integration.conclude(&open, &seen, "Join what had changed meanwhile\n").await?
         {
-            if !self.is_past(&place, &seen).await? {
+            if !self.is_merge_outdated(&worktree, &seen).await? {
                 return Ok(LandResult::Conflicted { files });
             }
-            joining.give_up().await?;
+            integration.give_up().await?;
         }
-        let joined = match &joining {
-            Some(joining) => {
-                Some(self.hold(joining, commit, &format!("Work in the tree of {tree}\n")).await?)
+        let joined = match &integration {
+            Some(integration) => {
+                Some(self.hold(integration, commit, &format!("Work in the tree of {tree}\n")).await?)
             }
             None => None,
         };
@@ -96,129 +97,140 @@ impl RunWorktrees {
             let change = &record.change;
             let is_joined = joined.as_ref().is_none_or(|joined| *joined == change.joined);
             change.phase == phase.as_str()
-                && change.place == into.as_str()
+                && change.worktree == into.as_str()
                 && change.base == base
                 && is_joined
         };
-        let records = self.records(&place, LANDED).await?;
+        let records = self.records(&worktree, LANDED).await?;
         if let Some(record) = records.iter().rev().find(is_this) {
             let why = format!("baton: phase {phase} landed");
-            if record.is_done || self.carry_out(&place, &record.change, &why).await? == ApplyResult::Out {
-                return self.landed(&place, record, tree, merged).await;
+            if record.is_done || self.apply_change(&worktree, &record.change, &why).await? == ApplyResult::Out
+            {
+                return self.landed(&worktree, record, tree, merged).await;
             }
             // Somebody changed it after the crash: what is there counts as it is.
-            self.cross_out(&place, LANDED, record).await?;
+            self.discard_change(&worktree, LANDED, record).await?;
         }
-        let (Some(joining), Some(joined)) = (joining, joined) else {
+        let (Some(integration), Some(joined)) = (integration, joined) else {
             return Err(WorktreeError::Gone { tree: tree.clone(), path: self.path_of(tree) });
         };
-        let attempt = LandingAttempt { phase, base, round, place, joining, joined };
-        self.approach(attempt, tree, merged).await
+        let attempt = LandingAttempt { phase, base, round, worktree, integration, joined };
+        self.try_land(attempt, tree, merged).await
     }
 
-    /// The state of the place that is being merged is not the present one any more: that merge leads nowhere.
-    async fn is_past(&self, place: &Worktree, seen: &str) -> Result<bool, WorktreeError> {
-        let Some(seen) = place.commit(seen).await? else { return Ok(false) };
-        let seen_tree = place.tree_of(&seen).await?;
-        Ok(self.snapshot(place, &[&seen_tree]).await?.tree != seen_tree)
+    /// The state of the work tree that is being merged is not the present one any more: that merge leads nowhere.
+    async fn is_merge_outdated(&self, worktree: &Worktree, seen: &str) -> Result<bool, WorktreeError> {
+        let Some(seen) = worktree.commit(seen).await? else { return Ok(false) };
+        let seen_tree = worktree.tree_of(&seen).await?;
+        Ok(self.snapshot(worktree, &[&seen_tree]).await?.tree != seen_tree)
     }
 
-    async fn approach(
+    async fn try_land(
         &self,
         attempt: LandingAttempt<'_>,
         tree: &WorktreeName,
         merged: &[WorktreeName],
     ) -> Result<LandResult, WorktreeError> {
-        let LandingAttempt { phase, base, round, place, joined, .. } = &attempt;
-        let told_ref = self.told(phase.as_str(), *round);
-        let seen = self.seen(&attempt, &self.reference("seen", phase.as_str())).await?;
-        let (seen_tree, after) = (place.tree_of(&seen).await?, place.tree_of(joined).await?);
-        let now = self.snapshot(place, &[&seen_tree, &after]).await?;
-        let mut is_told = false;
+        let LandingAttempt { phase, base, round, worktree, joined, .. } = &attempt;
+        let reported_ref = self.reported_update(phase.as_str(), *round);
+        let seen = self.merged_target_state(&attempt, &self.reference("seen", phase.as_str())).await?;
+        let (seen_tree, after) = (worktree.tree_of(&seen).await?, worktree.tree_of(joined).await?);
+        let now = self.snapshot(worktree, &[&seen_tree, &after]).await?;
+        let mut is_reported = false;
         for before in 0..*round {
-            is_told |= place.commit(&self.told(phase.as_str(), before)).await?.as_ref() == Some(&seen);
+            is_reported |=
+                worktree.commit(&self.reported_update(phase.as_str(), before)).await?.as_ref() == Some(&seen);
         }
         let (mut before, mut after) = (seen.clone(), after);
         if now.tree != seen_tree {
-            let aside = if is_told { self.aside(place, &now, &seen_tree, &after).await? } else { None };
-            let Some(with_both) = aside else {
+            let combined = if is_reported {
+                self.combine_disjoint_changes(worktree, &now, &seen_tree, &after).await?
+            } else {
+                None
+            };
+            let Some(with_both) = combined else {
                 return self.update(&attempt, &now, &seen).await;
             };
             before = self.keep_state(&attempt, &now, &seen).await?;
             after = with_both;
-        } else if seen != *base && !is_told {
+        } else if seen != *base && !is_reported {
             // A session resolved it and committed by itself, or the host died before it could pass on the same answer.
-            place.set_ref(&told_ref, &seen).await?;
+            worktree.set_ref(&reported_ref, &seen).await?;
             return Ok(LandResult::Updated);
         }
-        self.expect_kept(place, &format!("what came together for phase {phase}"), &now.tree, &after).await?;
+        self.expect_kept(worktree, &format!("what came together for phase {phase}"), &now.tree, &after)
+            .await?;
         let mut concerned = difference(&now.git, &now.tree, &after).await?;
-        concerned.retain(|path, _| !place.is_own(path));
+        concerned.retain(|path, _| !worktree.is_own(path));
         let change = WorkspaceChange {
             schema: 1,
             phase: phase.to_string(),
-            place: place.tree.as_str().to_owned(),
+            worktree: worktree.tree.as_str().to_owned(),
             base: (*base).to_owned(),
             joined: joined.clone(),
             before,
             after,
-            branch: self.moves(&attempt, &now).await?,
+            branch: self.plan_branch_move(&attempt, &now).await?,
             files: u32::try_from(concerned.len()).unwrap_or(u32::MAX),
             takes_back: Vec::new(),
         };
         drop(now);
         let subject = format!("Phase {phase} of run {} lands", self.0.run);
-        let record = self.write_down(place, LANDED, &subject, change).await?;
-        match self.carry_out(place, &record.change, &format!("baton: phase {phase} landed")).await? {
-            ApplyResult::Out => self.landed(place, &record, tree, merged).await,
+        let record = self.record_change(worktree, LANDED, &subject, change).await?;
+        match self.apply_change(worktree, &record.change, &format!("baton: phase {phase} landed")).await? {
+            ApplyResult::Out => self.landed(worktree, &record, tree, merged).await,
             ApplyResult::Changed(_) => {
                 // Within the blink of an eye.
-                self.cross_out(place, LANDED, &record).await?;
-                let now = self.snapshot(place, &[&seen_tree, &record.change.after]).await?;
+                self.discard_change(worktree, LANDED, &record).await?;
+                let now = self.snapshot(worktree, &[&seen_tree, &record.change.after]).await?;
                 self.update(&attempt, &now, &seen).await
             }
         }
     }
 
-    /// The newest state of the place that is merged; one whose merge an agent gave up does not count.
-    async fn seen(&self, attempt: &LandingAttempt<'_>, reference: &str) -> Result<String, WorktreeError> {
-        let LandingAttempt { base, place, joined, .. } = attempt;
-        let mut candidate = place.commit(reference).await?;
+    /// The newest state of the work tree that is merged; one whose merge an agent gave up does not count.
+    async fn merged_target_state(
+        &self,
+        attempt: &LandingAttempt<'_>,
+        reference: &str,
+    ) -> Result<String, WorktreeError> {
+        let LandingAttempt { base, worktree, joined, .. } = attempt;
+        let mut candidate = worktree.commit(reference).await?;
         while let Some(seen) = candidate {
-            if place.holds(&seen, joined).await? {
+            if worktree.holds(&seen, joined).await? {
                 return Ok(seen);
             }
-            candidate = match self.is_snapshot(place, &seen).await? {
+            candidate = match self.is_snapshot(worktree, &seen).await? {
                 // What was seen before it.
-                true => place.commit(&format!("{seen}^")).await?,
+                true => worktree.commit(&format!("{seen}^")).await?,
                 false => None,
             };
         }
         Ok((*base).to_owned())
     }
 
-    async fn is_snapshot(&self, place: &Worktree, commit: &str) -> Result<bool, WorktreeError> {
-        Ok(place.commit(&(self.references("snapshots") + commit)).await?.is_some())
+    async fn is_snapshot(&self, worktree: &Worktree, commit: &str) -> Result<bool, WorktreeError> {
+        Ok(worktree.commit(&(self.references("snapshots") + commit)).await?.is_some())
     }
 
-    /// The place with the result beside what has changed there since, where both touch different files: somebody works there
+    /// The work tree with the result beside what has changed there since, where both touch different files: somebody works there
     /// all the time, and the result was verified with an earlier state of that once.
-    async fn aside(
+    async fn combine_disjoint_changes(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         now: &WorktreeSnapshot,
         seen: &str,
         after: &str,
     ) -> Result<Option<String>, WorktreeError> {
-        if let Some(head) = place.head().await?
-            && place.tree_of(&head).await? == now.tree
+        if let Some(head) = worktree.head().await?
+            && worktree.tree_of(&head).await? == now.tree
         {
             // Commits are to stay below the result.
             return Ok(None);
         }
         let theirs = difference(&now.git, seen, &now.tree).await?;
         let mut ours = difference(&now.git, seen, after).await?;
-        ours.retain(|path, _| !place.is_own(path));
+        ours.retain(|path, _| !worktree.is_own(path));
         let meets = |some: &IndexEntries, others: &IndexEntries| {
             some.keys().any(|path| path.ancestors().any(|above| others.contains_key(above)))
         };
@@ -228,67 +240,67 @@ impl RunWorktrees {
         now.with(&ours).await.map(Some)
     }
 
-    /// Keeps the state of the place as a commit that no branch of the user's gets.
+    /// Keeps the state of the work tree as a commit that no branch of the user's gets.
     async fn keep_state(
         &self,
         attempt: &LandingAttempt<'_>,
         now: &WorktreeSnapshot,
         seen: &str,
     ) -> Result<String, WorktreeError> {
-        let LandingAttempt { phase, place, .. } = attempt;
+        let LandingAttempt { phase, worktree, .. } = attempt;
         let message = format!(
             "The state of {} when phase {phase} was to land\n\nUncommitted work of run {}.\n",
-            place.tree, self.0.run
+            worktree.tree, self.0.run
         );
         let state = now.commit(&[seen], &message).await?;
-        self.mark_snapshot(place, &state).await?;
+        self.mark_snapshot(worktree, &state).await?;
         Ok(state)
     }
 
     /// The branch that is to move: the one that was there at the checkpoint, where it can go forward to the result without
     /// taking along what was not committed.
-    async fn moves(
+    async fn plan_branch_move(
         &self,
         attempt: &LandingAttempt<'_>,
         now: &WorktreeSnapshot,
     ) -> Result<Option<BranchMove>, WorktreeError> {
-        let LandingAttempt { phase, place, joined, .. } = attempt;
-        let (Some(head), Some(name)) = (place.head().await?, place.checked_out().await?) else {
+        let LandingAttempt { phase, worktree, joined, .. } = attempt;
+        let (Some(head), Some(name)) = (worktree.head().await?, worktree.checked_out().await?) else {
             return Ok(None);
         };
-        if place.commit(&self.home(phase.as_str(), &name)).await?.is_none() {
+        if worktree.commit(&self.checkpoint_branch_ref(phase.as_str(), &name)).await?.is_none() {
             return Ok(None);
         }
-        let is_clean = place.tree_of(&head).await? == now.tree
-            && place.unmerged().await?.is_empty()
-            && place.open_merge().await?.is_none()
-            && place.git.call(&["diff-index", "--cached", "--quiet", "HEAD", "--"]).holds().await?;
-        if !is_clean || !place.holds(&head, joined.as_str()).await? {
+        let is_clean = worktree.tree_of(&head).await? == now.tree
+            && worktree.unmerged().await?.is_empty()
+            && worktree.open_merge().await?.is_none()
+            && worktree.git.call(&["diff-index", "--cached", "--quiet", "HEAD", "--"]).holds().await?;
+        if !is_clean || !worktree.holds(&head, joined.as_str()).await? {
             return Ok(None);
         }
         // Uncommitted work of the user's would come along.
-        for commit in place.refs_below(&self.references("snapshots")).await?.values() {
-            if place.holds(commit, joined).await? && !place.holds(commit, &head).await? {
+        for commit in worktree.refs_below(&self.references("snapshots")).await?.values() {
+            if worktree.holds(commit, joined).await? && !worktree.holds(commit, &head).await? {
                 return Ok(None);
             }
         }
         Ok(Some(BranchMove { name, from: head, to: joined.to_owned() }))
     }
 
-    /// Merges the place as it is now into the joining tree.
+    /// Merges the work tree as it is now into the integration tree.
     async fn update(
         &self,
         attempt: &LandingAttempt<'_>,
         now: &WorktreeSnapshot,
         seen: &str,
     ) -> Result<LandResult, WorktreeError> {
-        let LandingAttempt { phase, place, joining, .. } = attempt;
-        let is_snapshot = self.is_snapshot(place, seen).await?;
-        let committed = match place.head().await? {
+        let LandingAttempt { phase, worktree, integration, .. } = attempt;
+        let is_snapshot = self.is_snapshot(worktree, seen).await?;
+        let committed = match worktree.head().await? {
             Some(head)
                 if !is_snapshot
-                    && place.tree_of(&head).await? == now.tree
-                    && place.holds(seen, &head).await? =>
+                    && worktree.tree_of(&head).await? == now.tree
+                    && worktree.holds(seen, &head).await? =>
             {
                 Some(head)
             }
@@ -298,14 +310,14 @@ impl RunWorktrees {
             Some(head) => head,
             None => self.keep_state(attempt, now, seen).await?,
         };
-        let (seen_ref, told_ref) =
-            (self.reference("seen", phase.as_str()), self.told(phase.as_str(), attempt.round));
-        place.set_ref(&seen_ref, &state).await?;
-        place.set_ref(&joining.fork, &state).await?;
-        match joining.join(&seen_ref, "Join what had changed meanwhile").await? {
+        let (seen_ref, reported_ref) =
+            (self.reference("seen", phase.as_str()), self.reported_update(phase.as_str(), attempt.round));
+        worktree.set_ref(&seen_ref, &state).await?;
+        worktree.set_ref(&integration.fork, &state).await?;
+        match integration.git_merge(&seen_ref, "Join what had changed meanwhile").await? {
             Some(files) => Ok(LandResult::Conflicted { files }),
             None => {
-                place.set_ref(&told_ref, &state).await?;
+                worktree.set_ref(&reported_ref, &state).await?;
                 Ok(LandResult::Updated)
             }
         }
@@ -314,18 +326,18 @@ impl RunWorktrees {
     /// It is there. What is of no use any more goes.
     async fn landed(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         record: &ChangeRecord,
         tree: &WorktreeName,
         merged: &[WorktreeName],
     ) -> Result<LandResult, WorktreeError> {
-        self.mark(place, LANDED, record, "done").await?;
+        self.mark(worktree, LANDED, record, "done").await?;
         let change = &record.change;
         for done in merged.iter().chain([tree]) {
-            self.remove(place, done, &change.joined).await?;
+            self.remove(worktree, done, &change.joined).await?;
         }
-        place.remove_ref(&self.reference("base", &change.phase)).await?;
-        self.forget_seen(place, &change.phase).await?;
+        worktree.remove_ref(&self.reference("base", &change.phase)).await?;
+        self.forget_seen(worktree, &change.phase).await?;
         self.forget_all()?;
         let committed = change.branch.is_some();
         let commit = if committed { change.joined.clone() } else { record.commit.clone() };
@@ -333,24 +345,24 @@ impl RunWorktrees {
     }
 
     /// Says which branch was checked out at the checkpoint.
-    pub(super) fn home(&self, phase: &str, branch: &str) -> String {
+    pub(super) fn checkpoint_branch_ref(&self, phase: &str, branch: &str) -> String {
         format!("{}/{}", self.reference("home", phase), branch.trim_start_matches("refs/heads/"))
     }
 
     /// What was told in a round.
-    fn told(&self, phase: &str, round: u32) -> String {
+    fn reported_update(&self, phase: &str, round: u32) -> String {
         self.reference("told", &format!("{phase}-{round}"))
     }
 
-    /// Forgets which states of the place were merged and told, and its branch: another landing begins with none.
-    pub(super) async fn forget_seen(&self, place: &Worktree, phase: &str) -> Result<(), WorktreeError> {
-        place.remove_ref(&self.reference("seen", phase)).await?;
+    /// Forgets which states of the work tree were merged and told, and its branch: another landing begins with none.
+    pub(super) async fn forget_seen(&self, worktree: &Worktree, phase: &str) -> Result<(), WorktreeError> {
+        worktree.remove_ref(&self.reference("seen", phase)).await?;
         let below = self.reference("home", phase) + "/";
-        for home in place.refs_below(&below).await?.keys() {
-            place.remove_ref(home).await?;
+        for reference in worktree.refs_below(&below).await?.keys() {
+            worktree.remove_ref(reference).await?;
         }
         for round in 0..ROUNDS {
-            place.remove_ref(&self.told(phase, round)).await?;
+            worktree.remove_ref(&self.reported_update(phase, round)).await?;
         }
         Ok(())
     }

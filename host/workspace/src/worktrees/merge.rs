@@ -46,12 +46,12 @@ impl RunWorktrees {
         message: &str,
         commit: Option<&str>,
     ) -> Result<MergeResult, WorktreeError> {
-        let _turn = self.0.turn.lock().await;
+        let _guard = self.0.repository_lock.lock().await;
         if into.is_workspace() {
-            // The place of the user is changed by landing only, as a whole.
+            // The work tree of the user is changed by landing only, as a whole.
             return Err(WorktreeError::Gone { tree: into.clone(), path: self.0.workspace.root().to_owned() });
         }
-        let target = self.place(into).await?;
+        let target = self.worktree(into).await?;
         let (name, tip) = self.tip(&target, tree, commit).await?;
         let fork = target.commit(&self.reference("fork", tree.as_str())).await?;
         let fork = fork.or(target.commit(&target.fork).await?);
@@ -72,7 +72,7 @@ impl RunWorktrees {
         if target.holds(&tip, &head).await? {
             return Ok(MergeResult::Merged { files: target.brought(&tip, &head).await?, commit: head });
         }
-        match target.join(&name, message).await? {
+        match target.git_merge(&name, message).await? {
             Some(files) => Ok(MergeResult::Conflicted { files }),
             None => {
                 let commit = target.git.call(&["rev-parse", "HEAD"]).text().await?;
@@ -86,11 +86,11 @@ impl RunWorktrees {
     /// # Errors
     /// [`WorktreeError::Gone`], and those of git.
     pub async fn unmerge(&self, tree: &WorktreeName) -> Result<(), WorktreeError> {
-        let _turn = self.0.turn.lock().await;
-        let place = self.place(tree).await?;
-        match place.open_merge().await? {
+        let _guard = self.0.repository_lock.lock().await;
+        let worktree = self.worktree(tree).await?;
+        match worktree.open_merge().await? {
             // A merge of the user's own is none of ours.
-            Some(_) if !tree.is_workspace() => place.give_up().await,
+            Some(_) if !tree.is_workspace() => worktree.give_up().await,
             _ => Ok(()),
         }
     }
@@ -103,8 +103,8 @@ impl RunWorktrees {
         commit: Option<&str>,
     ) -> Result<(String, String), WorktreeError> {
         let branch = self.branch_of(self.repo().await?, tree);
-        match self.place(tree).await {
-            Ok(place) => Ok((branch, self.hold(&place, commit, &format!("Work of {tree}\n")).await?)),
+        match self.worktree(tree).await {
+            Ok(worktree) => Ok((branch, self.hold(&worktree, commit, &format!("Work of {tree}\n")).await?)),
             Err(gone @ WorktreeError::Gone { .. }) => match at.commit(&format!("refs/heads/{branch}")).await?
             {
                 Some(tip) => Ok((branch, tip)),
@@ -117,7 +117,11 @@ impl RunWorktrees {
 
 impl Worktree {
     /// Merges; files with conflicts, where there are any. The merge then stands open.
-    pub(super) async fn join(&self, name: &str, message: &str) -> Result<Option<Vec<String>>, WorktreeError> {
+    pub(super) async fn git_merge(
+        &self,
+        name: &str,
+        message: &str,
+    ) -> Result<Option<Vec<String>>, WorktreeError> {
         let merge = ["merge", "--no-ff", "--no-edit", "--no-verify", "--no-stat", "-q", "-m", message];
         let merge = self.git.call(&merge).and(name);
         let ended = merge.ended().await?;

@@ -1,4 +1,4 @@
-//! A change of a place as a whole: written down before its first file, finished where a crash cut it short, and never begun
+//! A change of a work tree as a whole: written down before its first file, finished where a crash cut it short, and never begun
 //! where a file is neither as it was nor as it is to be.
 
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::{RunWorktrees, WorktreeError};
 /// Between the subject of a record and its data.
 const BODY: &str = "\n\n";
 
-/// What is to become of a place. Kept as a commit that holds the state after it, so that git keeps everything it names.
+/// What is to become of a work tree. Kept as a commit that holds the state after it, so that git keeps everything it names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct WorkspaceChange {
     /// Version of this record: 1.
@@ -20,7 +20,8 @@ pub(super) struct WorkspaceChange {
     /// Of which phase; empty for an undo.
     pub(super) phase: String,
     /// Which tree it changes; empty for the workspace.
-    pub(super) place: String,
+    #[serde(rename = "place")]
+    pub(super) worktree: String,
     /// The checkpoint that the phase started from; empty for an undo.
     pub(super) base: String,
     /// The commit in which everything came together.
@@ -61,7 +62,7 @@ pub(super) struct ChangeRecord {
 /// How carrying out a change ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ApplyResult {
-    /// The place is as it should be.
+    /// The work tree is as it should be.
     Out,
     /// Nothing was touched: these are neither as they were nor as they are to be.
     Changed(Vec<PathBuf>),
@@ -71,11 +72,11 @@ impl RunWorktrees {
     /// The changes of a kind, the oldest first.
     pub(super) async fn records(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         kind: &str,
     ) -> Result<Vec<ChangeRecord>, WorktreeError> {
         let below = self.references(kind);
-        let names = place.refs_below(&below).await?;
+        let names = worktree.refs_below(&below).await?;
         let mut records = Vec::new();
         for (name, commit) in &names {
             let Some((ordinal, "intent")) = name.strip_prefix(&below).and_then(|name| name.split_once('/'))
@@ -83,7 +84,7 @@ impl RunWorktrees {
                 continue;
             };
             let wrong = |why: String| WorktreeError::Record { reference: name.clone(), why };
-            let message = place.git.call(&["show", "-s", "--format=%B", commit]).text().await?;
+            let message = worktree.git.call(&["show", "-s", "--format=%B", commit]).text().await?;
             let data = message.split_once(BODY).map_or("", |(_, data)| data);
             let change = serde_json::from_str(data).map_err(|error| wrong(error.to_string()))?;
             let has = |mark: &str| names.contains_key(&format!("{below}{ordinal}/{mark}"));
@@ -96,9 +97,9 @@ impl RunWorktrees {
     }
 
     /// Writes a change down, before anything of it is done.
-    pub(super) async fn write_down(
+    pub(super) async fn record_change(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         kind: &str,
         subject: &str,
         change: WorkspaceChange,
@@ -110,53 +111,54 @@ impl RunWorktrees {
             parents.push(&change.joined);
         }
         let commit =
-            commit_tree(&place.git, &change.after, &parents, &format!("{subject}{BODY}{data}\n")).await?;
-        let ordinal = self.next(place, kind).await?;
+            commit_tree(&worktree.git, &change.after, &parents, &format!("{subject}{BODY}{data}\n")).await?;
+        let ordinal = self.next(worktree, kind).await?;
         let record = ChangeRecord { ordinal, change, commit, is_done: false, is_undone: false };
-        self.mark(place, kind, &record, "intent").await?;
+        self.mark(worktree, kind, &record, "intent").await?;
         Ok(record)
     }
 
     pub(super) async fn mark(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         kind: &str,
         record: &ChangeRecord,
         mark: &str,
     ) -> Result<(), WorktreeError> {
         let reference = format!("{}{}/{mark}", self.references(kind), record.ordinal);
-        place.set_ref(&reference, &record.commit).await
+        worktree.set_ref(&reference, &record.commit).await
     }
 
     /// The change will not be made as it was written down.
-    pub(super) async fn cross_out(
+    pub(super) async fn discard_change(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         kind: &str,
         record: &ChangeRecord,
     ) -> Result<(), WorktreeError> {
-        place.remove_ref(&format!("{}{}/intent", self.references(kind), record.ordinal)).await
+        worktree.remove_ref(&format!("{}{}/intent", self.references(kind), record.ordinal)).await
     }
 
-    /// Makes a place as it is to be: first the files, then the index, then the branch. Each file may be as it was or as it
+    /// Makes a work tree as it is to be: first the files, then the index, then the branch. Each file may be as it was or as it
     /// is to be already, so that what a crash cut short is finished.
-    pub(super) async fn carry_out(
+    pub(super) async fn apply_change(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         change: &WorkspaceChange,
         why: &str,
     ) -> Result<ApplyResult, WorktreeError> {
-        if let Some(moves) = &change.branch {
-            let head = place.head().await?;
-            let is_there = head.as_deref() == Some(&moves.from) || head.as_deref() == Some(&moves.to);
-            if !is_there || place.checked_out().await?.as_deref() != Some(&moves.name) {
+        if let Some(branch_move) = &change.branch {
+            let head = worktree.head().await?;
+            let is_there =
+                head.as_deref() == Some(&branch_move.from) || head.as_deref() == Some(&branch_move.to);
+            if !is_there || worktree.checked_out().await?.as_deref() != Some(&branch_move.name) {
                 return Ok(ApplyResult::Changed(Vec::new()));
             }
         }
-        let before = place.tree_of(&change.before).await?;
-        let now = self.snapshot(place, &[&before, &change.after]).await?;
+        let before = worktree.tree_of(&change.before).await?;
+        let now = self.snapshot(worktree, &[&before, &change.after]).await?;
         let mut concerned = difference(&now.git, &before, &change.after).await?;
-        concerned.retain(|path, _| !place.is_own(path));
+        concerned.retain(|path, _| !worktree.is_own(path));
         let from_before = difference(&now.git, &now.tree, &before).await?;
         let to_after = difference(&now.git, &now.tree, &change.after).await?;
         let is_neither = |path: &&PathBuf| from_before.contains_key(*path) && to_after.contains_key(*path);
@@ -168,17 +170,17 @@ impl RunWorktrees {
             concerned.into_iter().filter(|(path, _)| to_after.contains_key(path)).collect();
         if !missing.is_empty() {
             let target = now.with(&missing).await?;
-            self.overwrite(place, &now, &target).await?;
+            self.overwrite(worktree, &now, &target).await?;
         }
-        if let Some(moves) = &change.branch {
-            place.git.call(&["read-tree", "-i", "-m", &moves.from, &moves.to]).done().await?;
+        if let Some(branch_move) = &change.branch {
+            worktree.git.call(&["read-tree", "-i", "-m", &branch_move.from, &branch_move.to]).done().await?;
             // It only says that something differs, where something does.
-            place.git.call(&["update-index", "-q", "--refresh"]).ended().await?;
-            let is_moved = place.head().await?.as_deref() == Some(&moves.to);
+            worktree.git.call(&["update-index", "-q", "--refresh"]).ended().await?;
+            let is_moved = worktree.head().await?.as_deref() == Some(&branch_move.to);
             if !is_moved {
-                place.git.deliver(&moves.to).await?;
-                let update = ["update-ref", "-m", why, &moves.name, &moves.to, &moves.from];
-                place.git.call(&update).done().await?;
+                worktree.git.deliver(&branch_move.to).await?;
+                let update = ["update-ref", "-m", why, &branch_move.name, &branch_move.to, &branch_move.from];
+                worktree.git.call(&update).done().await?;
             }
         }
         Ok(ApplyResult::Out)

@@ -49,21 +49,21 @@ impl RunWorktrees {
     /// Refuses what differs between two commits, or trees, if it is kept.
     pub(super) async fn expect_kept(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         of: &str,
         from: &str,
         to: &str,
     ) -> Result<(), WorktreeError> {
         let Some(kept) = self.0.kept.get() else { return Ok(()) };
         let raw = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--ignore-submodules=none", from, to];
-        let raw = place.git.call(&raw).bytes().await?;
+        let raw = worktree.git.call(&raw).bytes().await?;
         let is_kept = |(entry, name): &(&[u8], &[u8])| {
             let (before, after) = modes(entry);
             let name = path(name);
-            name.strip_prefix(place.prefix()).is_ok_and(|name| kept.hold(name, before, after))
+            name.strip_prefix(worktree.prefix()).is_ok_and(|name| kept.hold(name, before, after))
         };
         let paths = pairs(&raw).filter(is_kept).take(MAX_CONFLICTS);
-        let paths: Vec<String> = paths.map(|(_, name)| place.shown(&path(name))).collect();
+        let paths: Vec<String> = paths.map(|(_, name)| worktree.shown(&path(name))).collect();
         match paths.is_empty() {
             true => Ok(()),
             false => Err(WorktreeError::Kept { of: of.to_owned(), paths }),

@@ -31,15 +31,15 @@ impl Drop for WorktreeSnapshot {
 }
 
 impl RunWorktrees {
-    /// Looks at a place. Files that git ignores belong to it where one of these trees has something at their path: they
+    /// Looks at a work tree. Files that git ignores belong to it where one of these trees has something at their path: they
     /// would be overwritten otherwise.
     pub(super) async fn snapshot(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         facing: &[&str],
     ) -> Result<WorktreeSnapshot, WorktreeError> {
-        let git_path = place.git.call(&["rev-parse", "--git-path", "index"]).bytes().await?;
-        let real = place.top().join(path(git_path.strip_suffix(b"\n").unwrap_or(&git_path)));
+        let git_path = worktree.git.call(&["rev-parse", "--git-path", "index"]).bytes().await?;
+        let real = worktree.top().join(path(git_path.strip_suffix(b"\n").unwrap_or(&git_path)));
         let ordinal = self.0.ordinal.fetch_add(1, Ordering::Relaxed);
         let index = self.0.folder.join(format!(".index-{}-{ordinal}", std::process::id()));
         copy(&real, &index).map_err(|source| WorktreeError::File {
@@ -47,10 +47,10 @@ impl RunWorktrees {
             path: index.clone(),
             source,
         })?;
-        let git = place.git.with_index(&index);
+        let git = worktree.git.with_index(&index);
         let mut snapshot = WorktreeSnapshot { tree: String::new(), git, index };
-        let head = place.head().await?;
-        place.gather(&snapshot.git, head.as_deref()).await?;
+        let head = worktree.head().await?;
+        worktree.gather(&snapshot.git, head.as_deref()).await?;
         snapshot.write_tree().await?;
         let mut hidden = Vec::new();
         for tree in facing {
@@ -66,22 +66,22 @@ impl RunWorktrees {
             hidden.extend(
                 records(&missing)
                     .map(path)
-                    .filter(|path| !place.is_own(path))
-                    .filter_map(|path| on_disk(place.top(), &path)),
+                    .filter(|path| !worktree.is_own(path))
+                    .filter_map(|path| on_disk(worktree.top(), &path)),
             );
         }
         hidden.sort();
         hidden.dedup();
         let mut in_the_way = Vec::new();
         for folder in hidden.iter().filter(|hidden| hidden.is_folder) {
-            if !snapshot.has_all_below(place.top(), &folder.path).await? {
-                in_the_way.push(place.shown(&folder.path));
+            if !snapshot.has_all_below(worktree.top(), &folder.path).await? {
+                in_the_way.push(worktree.shown(&folder.path));
             }
         }
         if !in_the_way.is_empty() {
             return Err(WorktreeError::InTheWay { paths: in_the_way });
         }
-        hidden.iter().try_for_each(|hidden| place.expect_moderate_file(&hidden.path))?;
+        hidden.iter().try_for_each(|hidden| worktree.expect_moderate_file(&hidden.path))?;
         let files: Vec<&[u8]> = hidden
             .iter()
             .filter(|hidden| !hidden.is_folder)

@@ -31,18 +31,18 @@ pub(super) struct StartNote {
 }
 
 impl StartNote {
-    async fn of(place: &Worktree) -> Result<Self, WorktreeError> {
-        let git = &place.git;
+    async fn of(worktree: &Worktree) -> Result<Self, WorktreeError> {
+        let git = &worktree.git;
         let ignored = ["ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z"];
         let ignored = git.call(&ignored).bytes().await?;
         let flagged = git.call(&["ls-files", "-v", "-z"]).bytes().await?;
         let left_out = records(&flagged)
             .filter(|record| record.first().is_some_and(|mark| mark.eq_ignore_ascii_case(&b'S')));
         Ok(Self {
-            is_sparse: place.is_sparse(git).await?,
-            ignored: records(&ignored).map(path).filter(|path| !place.is_own(path)).collect(),
+            is_sparse: worktree.is_sparse(git).await?,
+            ignored: records(&ignored).map(path).filter(|path| !worktree.is_own(path)).collect(),
             left_out: left_out.filter_map(|record| record.get(2..)).map(path).collect(),
-            head: place.head().await?,
+            head: worktree.head().await?,
         })
     }
 
@@ -77,8 +77,8 @@ impl RunWorktrees {
             return Ok(());
         }
         // Where git cannot look now, what needs it says so later.
-        let Ok(place) = self.place(&WorktreeName::workspace()).await else { return Ok(()) };
-        let Ok(note) = StartNote::of(&place).await else { return Ok(()) };
+        let Ok(worktree) = self.worktree(&WorktreeName::workspace()).await else { return Ok(()) };
+        let Ok(note) = StartNote::of(&worktree).await else { return Ok(()) };
         let file = &self.0.start_file;
         let failed = |source| WorktreeError::File { what: "write", path: file.clone(), source };
         let beside = file.with_added_extension("new");
@@ -105,14 +105,16 @@ impl RunWorktrees {
 
     /// Refuses a repository that does not have the commit with which the run began: it is another one, which an agent may have put there, or
     /// one that was made again. Looks once.
-    pub(super) async fn expect_same_history(&self, place: &Worktree) -> Result<(), WorktreeError> {
+    pub(super) async fn expect_same_history(&self, worktree: &Worktree) -> Result<(), WorktreeError> {
         let note = self.start_note()?;
         let Some(head) = note.as_ref().and_then(|note| note.head.as_ref()) else { return Ok(()) };
-        if self.0.is_same_history.initialized() || place.git.missing_in_repository([head]).await?.is_empty() {
+        if self.0.is_same_history.initialized()
+            || worktree.git.missing_in_repository([head]).await?.is_empty()
+        {
             drop(self.0.is_same_history.set(()));
             return Ok(());
         }
-        let repository = place.repository().common_dir.clone();
+        let repository = worktree.repository().common_dir.clone();
         Err(WorktreeError::OtherHistory { repository, commit: head.clone() })
     }
 

@@ -32,9 +32,9 @@ impl RunWorktrees {
     /// # Errors
     /// [`WorktreeError`] where git fails, or where there is none.
     pub async fn state(&self) -> Result<String, WorktreeError> {
-        let _turn = self.0.turn.lock().await;
-        let place = self.place(&WorktreeName::workspace()).await?;
-        Ok(self.snapshot(&place, &[]).await?.tree.clone())
+        let _guard = self.0.repository_lock.lock().await;
+        let worktree = self.worktree(&WorktreeName::workspace()).await?;
+        Ok(self.snapshot(&worktree, &[]).await?.tree.clone())
     }
 
     /// What differs between two states, below the workspace; only in these files where any are named. Whether a file is text is told by its
@@ -49,25 +49,25 @@ impl RunWorktrees {
         files: &[String],
         with_patch: bool,
     ) -> Result<StateDiff, WorktreeError> {
-        let place = self.place(&WorktreeName::workspace()).await?;
+        let worktree = self.worktree(&WorktreeName::workspace()).await?;
         for state in [from, to] {
-            place.git.take(state).await?;
+            worktree.git.take(state).await?;
         }
         let safe = ["--no-ext-diff", "--no-textconv", "--no-renames"];
-        let root = place.root();
+        let root = worktree.root();
         let below =
-            |file: &str| root.join(file).strip_prefix(place.top()).unwrap_or(Path::new(file)).to_owned();
+            |file: &str| root.join(file).strip_prefix(worktree.top()).unwrap_or(Path::new(file)).to_owned();
         let mut paths: Vec<_> = files.iter().map(|file| below(file)).collect();
-        if paths.is_empty() && root != place.top() {
+        if paths.is_empty() && root != worktree.top() {
             paths.push(below(""));
         }
         let numbers = ["--literal-pathspecs", "diff-tree", "-r", "-z", "--numstat"];
-        let call = place.git.call(&numbers).and_all(safe).and(from).and(to).and("--").and_all(&paths);
+        let call = worktree.git.call(&numbers).and_all(safe).and(from).and(to).and("--").and_all(&paths);
         let files =
             call.without_attributes().bytes().await?.split(|byte| *byte == 0).filter_map(numbered).collect();
         let mut patch = Vec::new();
         if with_patch {
-            let call = place.git.call(&["--literal-pathspecs", "diff-tree", "-r", "-p", "--color=never"]);
+            let call = worktree.git.call(&["--literal-pathspecs", "diff-tree", "-r", "-p", "--color=never"]);
             let call = call.and_all(safe).and(from).and(to).and("--").and_all(&paths);
             patch = call.without_attributes().bytes().await?;
         }

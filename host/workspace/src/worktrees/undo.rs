@@ -87,41 +87,41 @@ impl RunWorktrees {
     /// # Errors
     /// [`WorktreeError`] where git fails, and [`WorktreeError::InTheWay`].
     pub async fn undo(&self, only_look: bool) -> Result<UndoOutcome, WorktreeError> {
-        let _turn = self.0.turn.lock().await;
-        let place = match self.place(&WorktreeName::workspace()).await {
-            Ok(place) => place,
+        let _guard = self.0.repository_lock.lock().await;
+        let worktree = match self.worktree(&WorktreeName::workspace()).await {
+            Ok(worktree) => worktree,
             // Nothing ever landed there.
             Err(WorktreeError::NoRepository { .. }) => return Ok(UndoOutcome::Nothing),
             Err(error) => return Err(error),
         };
         if !only_look {
             self.clear_landings(&self.0.workspace);
-            self.finish_undo(&place).await?;
+            self.finish_undo(&worktree).await?;
         }
-        let mut landed = self.records(&place, LANDED).await?;
-        landed.retain(|record| record.change.place.is_empty() && !record.is_undone);
+        let mut landed = self.records(&worktree, LANDED).await?;
+        landed.retain(|record| record.change.worktree.is_empty() && !record.is_undone);
         if landed.is_empty() {
             return Ok(UndoOutcome::Nothing);
         }
         let mut facing = Vec::new();
         for record in &landed {
-            facing.extend([place.tree_of(&record.change.before).await?, record.change.after.clone()]);
+            facing.extend([worktree.tree_of(&record.change.before).await?, record.change.after.clone()]);
         }
         let facing: Vec<&str> = facing.iter().map(String::as_str).collect();
-        let now = self.snapshot(&place, &facing).await?;
+        let now = self.snapshot(&worktree, &facing).await?;
         let changes: Vec<(u32, WorkspaceChange)> =
             landed.into_iter().rev().map(|record| (record.ordinal, record.change)).collect();
-        let goal = match goal(&place, &now.tree, &changes).await? {
+        let goal = match goal(&worktree, &now.tree, &changes).await? {
             Ok(goal) => goal,
             Err(files) => return Ok(UndoOutcome::Conflicted { files }),
         };
         let mut undone = UndoSummary {
             phases: goal.phases.clone(),
-            files: files(&place, &now.tree, &goal.tree).await?,
-            branch: goal.branch.clone().map(|moves| BranchMoveBack {
-                name: moves.name.trim_start_matches("refs/heads/").to_owned(),
-                from: moves.from,
-                to: moves.to,
+            files: files(&worktree, &now.tree, &goal.tree).await?,
+            branch: goal.branch.clone().map(|branch_move| BranchMoveBack {
+                name: branch_move.name.trim_start_matches("refs/heads/").to_owned(),
+                from: branch_move.from,
+                to: branch_move.to,
             }),
             kept: String::new(),
         };
@@ -132,7 +132,7 @@ impl RunWorktrees {
         if only_look {
             return Ok(UndoOutcome::Undone(undone));
         }
-        let parents = place.head().await?;
+        let parents = worktree.head().await?;
         let parents: Vec<&str> = parents.as_deref().into_iter().collect();
         let before = now
             .commit(&parents, &format!("The workspace before run {} was taken back\n", self.0.run))
@@ -141,7 +141,7 @@ impl RunWorktrees {
         let change = WorkspaceChange {
             schema: 1,
             phase: String::new(),
-            place: String::new(),
+            worktree: String::new(),
             base: String::new(),
             joined: String::new(),
             before: before.clone(),
@@ -151,72 +151,73 @@ impl RunWorktrees {
             takes_back: goal.takes_back,
         };
         let record =
-            self.write_down(&place, UNDO, &format!("Run {} is taken back", self.0.run), change).await?;
+            self.record_change(&worktree, UNDO, &format!("Run {} is taken back", self.0.run), change).await?;
         undone.kept = format!("{}{}/before", self.references(UNDO), record.ordinal);
-        place.set_ref(&undone.kept, &before).await?;
-        match self.finish_undo(&place).await? {
+        worktree.set_ref(&undone.kept, &before).await?;
+        match self.finish_undo(&worktree).await? {
             ApplyResult::Out => Ok(UndoOutcome::Undone(undone)),
             ApplyResult::Changed(paths) => {
-                let files = paths.iter().take(MAX_CONFLICTS).map(|path| place.shown(path)).collect();
+                let files = paths.iter().take(MAX_CONFLICTS).map(|path| worktree.shown(path)).collect();
                 Ok(UndoOutcome::Conflicted { files })
             }
         }
     }
 
     /// Does what was written down, be it now or before a crash.
-    async fn finish_undo(&self, place: &Worktree) -> Result<ApplyResult, WorktreeError> {
-        let begun = self.records(place, UNDO).await?;
+    async fn finish_undo(&self, worktree: &Worktree) -> Result<ApplyResult, WorktreeError> {
+        let begun = self.records(worktree, UNDO).await?;
         let Some(record) = begun.into_iter().rev().find(|record| !record.is_done) else {
             return Ok(ApplyResult::Out);
         };
-        let carried =
-            self.carry_out(place, &record.change, &format!("baton: run {} taken back", self.0.run)).await?;
+        let carried = self
+            .apply_change(worktree, &record.change, &format!("baton: run {} taken back", self.0.run))
+            .await?;
         if carried != ApplyResult::Out {
-            self.cross_out(place, UNDO, &record).await?;
+            self.discard_change(worktree, UNDO, &record).await?;
             return Ok(carried);
         }
-        let landed = self.records(place, LANDED).await?;
+        let landed = self.records(worktree, LANDED).await?;
         for landing in landed.iter().filter(|landing| record.change.takes_back.contains(&landing.ordinal)) {
-            self.mark(place, LANDED, landing, "undone").await?;
+            self.mark(worktree, LANDED, landing, "undone").await?;
         }
-        self.mark(place, UNDO, &record, "done").await?;
+        self.mark(worktree, UNDO, &record, "done").await?;
         Ok(ApplyResult::Out)
     }
 }
 
 /// Where the workspace stands once these changes are taken back, the newest first; or the files that do not fit.
 async fn goal(
-    place: &Worktree,
+    worktree: &Worktree,
     now: &str,
     changes: &[(u32, WorkspaceChange)],
 ) -> Result<Result<UndoTarget, Vec<String>>, WorktreeError> {
-    let (start, name) = (place.head().await?, place.checked_out().await?);
+    let (start, name) = (worktree.head().await?, worktree.checked_out().await?);
     let mut head = start.clone();
     let mut tree = now.to_owned();
     let mut follows = match &head {
         Some(head) => {
-            place.tree_of(head).await? == tree
-                && place.git.call(&["diff-index", "--cached", "--quiet", "HEAD", "--"]).holds().await?
+            worktree.tree_of(head).await? == tree
+                && worktree.git.call(&["diff-index", "--cached", "--quiet", "HEAD", "--"]).holds().await?
         }
         None => false,
     };
     let (mut phases, mut takes_back) = (Vec::new(), Vec::new());
     for (ordinal, change) in changes {
-        let before = place.tree_of(&change.before).await?;
-        let exact = change.branch.as_ref().filter(|moves| {
+        let before = worktree.tree_of(&change.before).await?;
+        let exact = change.branch.as_ref().filter(|branch_move| {
             follows
-                && head.as_ref() == Some(&moves.to)
-                && name.as_ref() == Some(&moves.name)
+                && head.as_ref() == Some(&branch_move.to)
+                && name.as_ref() == Some(&branch_move.name)
                 && tree == change.after
         });
         match exact {
-            Some(moves) => {
-                head = Some(moves.from.clone());
+            Some(branch_move) => {
+                head = Some(branch_move.from.clone());
                 tree = before;
             }
             None => {
                 follows = false;
-                match revert(place, &tree, &change.after, &before).await? {
+                match revert(worktree, &tree, &change.after, &before).await? {
                     Ok(reverted) => tree = reverted,
                     Err(files) => return Ok(Err(files)),
                 }
@@ -234,12 +235,12 @@ async fn goal(
 
 /// A three-way merge the other way round: what came after the landing stays.
 async fn revert(
-    place: &Worktree,
+    worktree: &Worktree,
     now: &str,
     after: &str,
     before: &str,
 ) -> Result<Result<String, Vec<String>>, WorktreeError> {
-    let git = &place.git;
+    let git = &worktree.git;
     let start = commit_tree(git, after, &[], "Landed\n").await?;
     let ours = commit_tree(git, now, &[&start], "Now\n").await?;
     let theirs = commit_tree(git, before, &[&start], "Before\n").await?;
@@ -250,22 +251,22 @@ async fn revert(
     match (ended.code, found.as_slice()) {
         (Some(0), [tree, ..]) => Ok(Ok(String::from_utf8_lossy(tree).into_owned())),
         (Some(1), [_, names @ ..]) => {
-            Ok(Err(names.iter().take(MAX_CONFLICTS).map(|name| place.shown(&path(name))).collect()))
+            Ok(Err(names.iter().take(MAX_CONFLICTS).map(|name| worktree.shown(&path(name))).collect()))
         }
         _ => Err(merge.failed(ended)),
     }
 }
 
-async fn files(place: &Worktree, from: &str, to: &str) -> Result<Vec<UndoFileChange>, WorktreeError> {
+async fn files(worktree: &Worktree, from: &str, to: &str) -> Result<Vec<UndoFileChange>, WorktreeError> {
     let status = ["diff-tree", "-r", "-z", "--name-status", "--no-renames", from, to];
-    let listed = place.git.call(&status).bytes().await?;
+    let listed = worktree.git.call(&status).bytes().await?;
     let file = |(status, name): (&[u8], &[u8])| {
         let kind = match status {
             b"A" => UndoChangeKind::Restored,
             b"D" => UndoChangeKind::Removed,
             _ => UndoChangeKind::Reverted,
         };
-        UndoFileChange { path: place.shown(&path(name)), kind }
+        UndoFileChange { path: worktree.shown(&path(name)), kind }
     };
     Ok(pairs(&listed).map(file).collect())
 }

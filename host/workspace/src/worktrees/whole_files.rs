@@ -1,5 +1,5 @@
-//! Files of a place, each replaced as a whole: git writes the new contents to a folder of the host's, they are copied to Baton's own folder in the
-//! place and synced, and only then the first one is renamed to where it belongs. Whatever ends the host or fills the disk, each file of the place is
+//! Files of a work tree, each replaced as a whole: git writes the new contents to a folder of the host's, they are copied to Baton's own folder in the
+//! work tree and synced, and only then the first one is renamed to where it belongs. Whatever ends the host or fills the disk, each file of the work tree is
 //! as it was or as it is to be.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ use super::{RunWorktrees, WorktreeError};
 use crate::Workspace;
 use crate::baton_folder::{OWN, make_folder, open_folder};
 
-/// In Baton's own folder of a place, folders with new contents, until these are where they belong: `landing-RUN-PID-NUMBER`.
+/// In Baton's own folder of a work tree, folders with new contents, until these are where they belong: `landing-RUN-PID-NUMBER`.
 const LANDING: &str = "landing-";
 /// In the folder of a run, what git has written for it.
 const WRITTEN: &str = ".written-";
@@ -35,13 +35,13 @@ const NOTHING: &str = "000000";
 /// Up to so many files are synced one by one; for more, the system syncs everything at once.
 const SYNCED_ALONE_MAX: usize = 64;
 
-/// Folders of the host's and of the place, removed when it is dropped.
+/// Folders of the host's and of the work tree, removed when it is dropped.
 struct StagingFolders {
     /// What git writes.
     written: PathBuf,
     /// The index that it writes from.
     index: PathBuf,
-    /// Baton's own folder in the place, and whether it was made for this.
+    /// Baton's own folder in the work tree, and whether it was made for this.
     own: Dir,
     is_own_new: bool,
     root: Dir,
@@ -75,7 +75,7 @@ struct WholeFiles {
     /// Files and links to write; the place among them is the name in the folder.
     writes: Vec<PathBuf>,
     deletions: BTreeSet<PathBuf>,
-    /// Repositories within the place: git makes and removes their empty folders.
+    /// Repositories within the work tree: git makes and removes their empty folders.
     made: Vec<PathBuf>,
     removed: Vec<PathBuf>,
     /// What was at each path; a folder counts as nothing.
@@ -83,20 +83,20 @@ struct WholeFiles {
 }
 
 impl RunWorktrees {
-    /// Writes another tree over a state of a place. Nothing is changed where a file is not as it was looked at, and where a content cannot be
+    /// Writes another tree over a state of a work tree. Nothing is changed where a file is not as it was looked at, and where a content cannot be
     /// written. Each file is replaced as a whole, deletions come last.
     pub(super) async fn overwrite(
         &self,
-        place: &Worktree,
+        worktree: &Worktree,
         now: &WorktreeSnapshot,
         with: &str,
     ) -> Result<(), WorktreeError> {
         let listed =
             now.git.call(&["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", &now.tree, with]);
         let listed = listed.bytes().await?;
-        let failed = |source| failed("write below", place.top(), source);
-        self.clear_landings(&self.workspace_of(place).map_err(failed)?);
-        let mut files = WholeFiles::of(&listed, self.staging_folders(place).map_err(failed)?, place)?;
+        let failed = |source| failed("write below", worktree.top(), source);
+        self.clear_landings(&self.workspace_of(worktree).map_err(failed)?);
+        let mut files = WholeFiles::of(&listed, self.staging_folders(worktree).map_err(failed)?, worktree)?;
         files.have_written(now, with).await?;
         let files = blocking(move || files.lay_ready().map(|()| files)).await?;
         // Git refuses where one of them is not as it was looked at, or where something unknown is in the way.
@@ -128,18 +128,18 @@ impl RunWorktrees {
         }
     }
 
-    fn workspace_of(&self, place: &Worktree) -> io::Result<Workspace> {
-        if place.tree.is_workspace() {
+    fn workspace_of(&self, worktree: &Worktree) -> io::Result<Workspace> {
+        if worktree.tree.is_workspace() {
             return Ok(self.0.workspace.clone());
         }
-        self.workspace_at(&place.tree, &place.root(), place.repository()).map_err(io::Error::other)
+        self.workspace_at(&worktree.tree, &worktree.root(), worktree.repository()).map_err(io::Error::other)
     }
 
-    fn staging_folders(&self, place: &Worktree) -> io::Result<StagingFolders> {
+    fn staging_folders(&self, worktree: &Worktree) -> io::Result<StagingFolders> {
         let number = format!("{}-{}", std::process::id(), self.0.ordinal.fetch_add(1, Ordering::Relaxed));
         let written = self.0.folder.join(format!("{WRITTEN}{number}"));
         let index = self.0.folder.join(format!("{WRITTEN}{number}.index"));
-        let workspace = self.workspace_of(place)?;
+        let workspace = self.workspace_of(worktree)?;
         let root = workspace.root.dir()?;
         let is_own_new = root.symlink_metadata(OWN).is_err();
         let own = workspace.own_folder(Path::new(OWN))?;
@@ -155,10 +155,10 @@ impl RunWorktrees {
 
 impl WholeFiles {
     /// What differs, by the answer of `diff-tree --raw -z`.
-    fn of(listed: &[u8], folders: StagingFolders, place: &Worktree) -> Result<Self, WorktreeError> {
-        let top = Dir::open_ambient_dir(place.top(), ambient_authority())
-            .map_err(|source| failed("open", place.top(), source))?;
-        let prefix = place.prefix().to_owned();
+    fn of(listed: &[u8], folders: StagingFolders, worktree: &Worktree) -> Result<Self, WorktreeError> {
+        let top = Dir::open_ambient_dir(worktree.top(), ambient_authority())
+            .map_err(|source| failed("open", worktree.top(), source))?;
+        let prefix = worktree.prefix().to_owned();
         let (writes, deletions, marks) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
         let (made, removed) = (Vec::new(), Vec::new());
         let mut files = Self { folders, top, prefix, writes, deletions, made, removed, marks };
@@ -191,7 +191,7 @@ impl WholeFiles {
             self.writes.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
         let git = now.git.with_index(&self.folders.index);
         git.call(&["read-tree", "--no-sparse-checkout", with]).done().await?;
-        // Attributes come from the index: they are those of the tree that is written. Those of the place are added where that has none.
+        // Attributes come from the index: they are those of the tree that is written. Those of the work tree are added where that has none.
         let others = self.attributes();
         if !others.is_empty() {
             let listed = git.call(&["--literal-pathspecs", "ls-files", "-z", "--full-name", "--"]);
@@ -205,7 +205,7 @@ impl WholeFiles {
         write.input(names).done().await
     }
 
-    /// Files of attributes in the place, above what is written.
+    /// Files of attributes in the work tree, above what is written.
     fn attributes(&self) -> BTreeSet<PathBuf> {
         let folders: BTreeSet<&Path> = self.writes.iter().flat_map(|path| path.ancestors().skip(1)).collect();
         let names = folders.into_iter().map(|folder| folder.join(ATTRIBUTES));
@@ -226,7 +226,7 @@ impl WholeFiles {
         Ok(())
     }
 
-    /// Copies them into the place, beside what is there, and has them on disk.
+    /// Copies them into the work tree, beside what is there, and has them on disk.
     fn lay_ready(&mut self) -> Result<(), WorktreeError> {
         let is_each_synced = self.writes.len() <= SYNCED_ALONE_MAX || !cfg!(target_os = "linux");
         for (number, path) in self.writes.iter().enumerate() {
@@ -321,7 +321,7 @@ impl WholeFiles {
         let from = number.to_string();
         match rustix::fs::renameat(&self.folders.landing, from.as_str(), &folder, name) {
             Err(Errno::XDEV) => {
-                // Another file system is mounted within the place.
+                // Another file system is mounted within the work tree.
                 let beside = format!(".{}-{number}", self.folders.name);
                 let written = self.folders.written.join(path);
                 let put = copy(&written, &folder, &beside, true)

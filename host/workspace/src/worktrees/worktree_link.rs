@@ -120,8 +120,8 @@ impl RunWorktrees {
             files.iter().try_for_each(|(name, text)| hold_file(&made.git_dir.join(name), text))
         });
         written.map_err(|source| failed("write", &made.git_dir, source))?;
-        let place = Worktree::new(self, repo, tree, self.view(tree, &made).await?);
-        place.git.call(&["reset", "-q"]).done().await?;
+        let worktree = Worktree::new(self, repo, tree, self.view(tree, &made).await?);
+        worktree.git.call(&["reset", "-q"]).done().await?;
         Ok(true)
     }
 

@@ -9,12 +9,12 @@ use baton_core::facts::ChangedFile;
 use baton_core::{Digest, UnixMs};
 use baton_workspace::{CurrentFile, MAX_HASHED_BYTES, Workspace};
 
-use super::assess::{AssessFixture, changed_paths};
+use super::measure::{MeasureFixture, changed_paths};
 
 #[tokio::test]
 async fn work_that_is_gone_or_as_before_is_undone() {
     // A11
-    for place in [AssessFixture::plain(), AssessFixture::with_git()] {
+    for place in [MeasureFixture::plain(), MeasureFixture::with_git()] {
         for name in ["kept.txt", "back.txt", "deleted.txt", "other.txt"] {
             place.write(name, "before\n");
         }
@@ -23,7 +23,7 @@ async fn work_that_is_gone_or_as_before_is_undone() {
             place.write(name, "work\n");
         }
         fs::remove_file(place.path().join("deleted.txt")).unwrap();
-        let left = place.workspace.assess(&baseline, &[]).await.unwrap().changed;
+        let left = place.workspace.measure(&baseline, &[]).await.unwrap().changed;
         assert_eq!(left.len(), 7);
         let nothing = place.workspace.differing(left.clone()).await.unwrap();
         assert!(nothing.is_empty(), "{nothing:?}");
@@ -48,12 +48,12 @@ async fn work_that_is_gone_or_as_before_is_undone() {
 #[tokio::test]
 async fn a_large_file_that_is_as_before_is_seen() {
     // A11: one byte in the middle, and the size that it had.
-    let place = AssessFixture::plain();
+    let place = MeasureFixture::plain();
     let large = |letter: &str| letter.repeat(3 << 19);
     place.write("large", &large("a"));
     let baseline = place.baseline().await;
     place.write("large", &large("b"));
-    let left = place.assess(&baseline).await.changed;
+    let left = place.measure(&baseline).await.changed;
     assert_eq!(changed_paths(&left), ["large"]);
     assert_eq!(place.workspace.differing(left.clone()).await.unwrap(), []);
     place.write("large", &large("a"));
@@ -64,7 +64,7 @@ async fn a_large_file_that_is_as_before_is_seen() {
 #[tokio::test]
 async fn a_file_too_large_to_hash_that_is_as_before_is_told_by_size_and_time() {
     // A11
-    let place = AssessFixture::plain();
+    let place = MeasureFixture::plain();
     let file = place.path().join("large");
     let resize = |bytes: u64| {
         File::options().write(true).create(true).truncate(false).open(&file).unwrap().set_len(bytes).unwrap()
@@ -75,7 +75,7 @@ async fn a_file_too_large_to_hash_that_is_as_before_is_told_by_size_and_time() {
     resize(MAX_HASHED_BYTES);
     resize(MAX_HASHED_BYTES + 1);
     File::options().write(true).open(&file).unwrap().set_modified(before + Duration::from_secs(9)).unwrap();
-    let left = place.assess(&baseline).await.changed;
+    let left = place.measure(&baseline).await.changed;
     assert_eq!(changed_paths(&left), ["large"]);
     let now = place.workspace.differing(left.clone()).await.unwrap();
     assert!(now.len() == 1 && !now[0].differs && !baseline.has(&now[0]), "{now:?}");
@@ -87,7 +87,7 @@ async fn a_file_too_large_to_hash_that_is_as_before_is_told_by_size_and_time() {
 #[tokio::test]
 async fn a_baseline_that_replaces_another_knows_what_files_were_before() {
     // A11: every round of a loop has a baseline of its own.
-    let place = AssessFixture::plain();
+    let place = MeasureFixture::plain();
     place.write("a", "first");
     place.write("b", "gone later");
     let mut baseline = place.baseline().await;
@@ -96,7 +96,7 @@ async fn a_baseline_that_replaces_another_knows_what_files_were_before() {
         let _ = fs::remove_file(place.path().join("b"));
         baseline = place.baseline().await.replacing(baseline);
     }
-    let left = place.assess(&baseline).await.changed;
+    let left = place.measure(&baseline).await.changed;
     assert_eq!(left, []);
     let file = |path: &str, content: &str| ChangedFile {
         path: path.to_owned(),
@@ -136,7 +136,7 @@ async fn a_folder_that_was_made_again_is_another_one() {
 #[tokio::test]
 async fn what_git_has_restored_is_as_a_commit_has_it() {
     // A11: no baseline knows what was committed if it was changed when the run began.
-    let place = AssessFixture::with_git();
+    let place = MeasureFixture::with_git();
     let names = [":a*", "edited", "link", "longer", "part/new \u{1b}"];
     for name in names.into_iter().filter(|name| *name != "link") {
         place.write(name, "committed\n");
@@ -151,7 +151,7 @@ async fn what_git_has_restored_is_as_a_commit_has_it() {
     for name in names {
         place.write(name, "work\n");
     }
-    let left = place.assess(&start).await.changed;
+    let left = place.measure(&start).await.changed;
     place.git(&["checkout", "-q", "."]);
     place.write("edited", "own edit!\n");
     place.write("longer", "committed\nand more\n");
@@ -177,13 +177,13 @@ async fn what_git_has_restored_is_as_a_commit_has_it() {
     let by_now = UnixMs(newer.taken_ns().unsigned_abs() / 1_000_000);
     assert_eq!(place.workspace.head_by(by_now).await.unwrap().as_deref(), Some(start.head()));
     assert_eq!(place.workspace.head_by(UnixMs(9_000)).await.unwrap(), None);
-    assert!(!AssessFixture::plain().workspace.has_left(&start).await.unwrap());
+    assert!(!MeasureFixture::plain().workspace.has_left(&start).await.unwrap());
 }
 
 #[tokio::test]
 async fn what_the_history_of_git_had_at_a_path_is_known() {
     // A11: an older commit than that of the baseline, and the same content at another path.
-    let place = AssessFixture::with_git();
+    let place = MeasureFixture::with_git();
     for content in ["oldest\n", "middle\n", "newest\n"] {
         place.write("f*", content);
         place.write("part/g", &format!("{content}{content}"));
@@ -193,7 +193,7 @@ async fn what_the_history_of_git_had_at_a_path_is_known() {
     for name in ["f*", "part/g"] {
         place.write(name, "work\n");
     }
-    let left = place.assess(&start).await.changed;
+    let left = place.measure(&start).await.changed;
     let known = async |f: &str, g: &str, without: &[&str]| {
         place.write("f*", f);
         place.write("part/g", g);
@@ -230,7 +230,7 @@ async fn a_commit_that_never_had_the_work_replaces_it() {
             false,
         ),
     ] {
-        let place = AssessFixture::with_git();
+        let place = MeasureFixture::with_git();
         place.write("a", "before\n");
         place.commit();
         place.git(&["checkout", "-q", "-b", "hotfix"]);
@@ -239,7 +239,7 @@ async fn a_commit_that_never_had_the_work_replaces_it() {
         place.git(&["checkout", "-q", "main"]);
         let start = place.baseline().await;
         place.write("a", "work\n");
-        let left = place.assess(&start).await.changed;
+        let left = place.measure(&start).await.changed;
         for command in commands {
             place.git(&command.split(' ').collect::<Vec<_>>());
         }
@@ -260,8 +260,8 @@ async fn a_commit_that_never_had_the_work_replaces_it() {
 
 /// A repository whose branch `main` has `a` with thirty lines, and whose branch `upstream` has another one as the 25th. What git noted of the
 /// way there is gone.
-fn numbered() -> AssessFixture {
-    let place = AssessFixture::with_git();
+fn numbered() -> MeasureFixture {
+    let place = MeasureFixture::with_git();
     place.git(&["config", "user.name", "t"]);
     place.git(&["config", "user.email", "t@example.org"]);
     let begin = "seq 30 > a; git add -A; git commit -qm older; echo b > b; git add -A; git commit -qm begin";
@@ -272,7 +272,7 @@ fn numbered() -> AssessFixture {
     place
 }
 
-fn shell(place: &AssessFixture, command: &str) {
+fn shell(place: &MeasureFixture, command: &str) {
     let done = Command::new("sh").args(["-ec", command]).current_dir(place.path()).status().unwrap();
     assert!(done.success(), "{command}");
 }
@@ -320,7 +320,7 @@ async fn what_a_user_commits_in_the_folder_itself_replaces_nothing() {
         let place = numbered();
         let start = place.baseline().await;
         shell(&place, "sed -i s/^5$/work/ a");
-        let left = place.assess(&start).await.changed;
+        let left = place.measure(&start).await.changed;
         shell(&place, command);
         let now = place.workspace.differing(left.clone()).await.unwrap();
         assert_eq!(now.len(), 1, "{command}");

@@ -178,11 +178,11 @@ fn runs(args: &ExperimentPowerArgs) -> anyhow::Result<Vec<RunMetrics>> {
         }
         return Ok(found);
     }
-    let place = LocationArgs { workspace: args.workspace.clone(), state_dir: args.state_dir.clone() };
+    let location = LocationArgs { workspace: args.workspace.clone(), state_dir: args.state_dir.clone() };
     for run in &args.from {
         let run = RunId::new(run.as_str());
-        let place = RunLocation::for_reading(&place, Some(&run))?;
-        let (journal, run) = journal_of(&place.config, Some(&run))?;
+        let location = RunLocation::for_reading(&location, Some(&run))?;
+        let (journal, run) = journal_of(&location.config, Some(&run))?;
         found.push(measure(&journal, &run)?);
     }
     Ok(found)

@@ -144,7 +144,7 @@ fn arm_grant(given: &str) -> Result<(String, GrantArg), String> {
 
 pub(super) fn start(args: ExperimentStartArgs) -> anyhow::Result<CliExit> {
     expect_person("starting an experiment")?;
-    let place = at(args.state_dir.as_deref());
+    let location = at(args.state_dir.as_deref());
     let experiments = experiments(args.state_dir.as_deref())?;
     let specs: Vec<ArmSpec> = std::iter::once(ArmSpec::of("control", &args.control).map_err(UsageError)?)
         .chain(args.arms.iter().cloned())
@@ -161,7 +161,7 @@ pub(super) fn start(args: ExperimentStartArgs) -> anyhow::Result<CliExit> {
             .into());
         }
     }
-    let fitted = fitted(&specs, &args, &place)?;
+    let fitted = fitted(&specs, &args, &location)?;
     let held = experiments.hold().map_err(said)?;
     let earlier = experiments.find(&args.name).map_err(said)?;
     let mut definition = earlier.clone().unwrap_or_else(|| ExperimentDefinition {
@@ -228,7 +228,7 @@ pub(super) fn start(args: ExperimentStartArgs) -> anyhow::Result<CliExit> {
     drop(held);
     warn_identical_arms(&definition);
     warn_overlaps(&experiments, &definition);
-    print_overridden_choices(&definition, &place)?;
+    print_overridden_choices(&definition, &location)?;
     render::show(&definition, &BTreeMap::new(), args.format.format)?;
     Ok(CliExit::Done)
 }
@@ -285,14 +285,14 @@ struct ValidatedArm {
 fn fitted(
     specs: &[ArmSpec],
     args: &ExperimentStartArgs,
-    place: &LocationArgs,
+    location: &LocationArgs,
 ) -> anyhow::Result<Vec<ValidatedArm>> {
     let weights = shares(specs).map_err(UsageError)?;
-    let engine = policies::engine(place)?;
+    let engine = policies::engine(location)?;
     let decides = CapabilityArg::capabilities(&args.decides);
     let mut fitted = Vec::new();
     for (spec, weight) in specs.iter().zip(weights) {
-        let named = policies::named(&spec.reference, &RegistryArgs::of(place))?;
+        let named = policies::named(&spec.reference, &RegistryArgs::of(location))?;
         let given = args.settings.iter().filter(|(arm, ..)| *arm == spec.name.as_str());
         let set: Vec<_> = given.map(|(_, key, value)| (key.clone(), value.clone())).collect();
         let settings = named.settings(&set.iter().cloned().collect());
@@ -301,7 +301,7 @@ fn fitted(
         if !named.built_in {
             conformance_record::require(
                 args.fitness,
-                place,
+                location,
                 &spec.reference,
                 &set,
                 &engine,
@@ -422,18 +422,18 @@ fn print_overridden_choices(definition: &ExperimentDefinition, args: &LocationAr
             "new runs of every workflow in every folder take part; --workflow and --workspace limit it to some, with --new-version",
         );
     }
-    let mut place = RunLocation::here(args)?;
+    let mut location = RunLocation::here(args)?;
     if let Some(folder) = workspace {
-        place.config.workspace.clone_from(folder);
+        location.config.workspace.clone_from(folder);
     }
-    let folder = place.config.workspace.clone();
+    let folder = location.config.workspace.clone();
     let mut policies = Policies::default();
     policies.lay(ConfigLayers::read(Some(&folder))?.said());
     let files = Workflow { policies, ..Workflow::default() };
     // What cannot be read here the run says.
     let Ok(bundle) = policies::bundle(&files, &folder, args, PinMode::Leave) else { return Ok(()) };
     for arm in &version.arms {
-        let aside = experiment_assignment::set_aside(&place.config, &files, &bundle, version, arm);
+        let aside = experiment_assignment::set_aside(&location.config, &files, &bundle, version, arm);
         if !aside.is_empty() {
             stdio::progress(&format!(
                 "arm {} overrides {}: they do not apply in its runs, except where it abstains",

@@ -23,12 +23,12 @@ pub(super) struct ComponentSummary {
 
 /// Loads a component as a run would that grants it everything; what is no policy is refused.
 pub(super) fn outside(
-    place: &LocationArgs,
+    location: &LocationArgs,
     reference: &str,
     name: &str,
     bytes: &[u8],
 ) -> anyhow::Result<ComponentSummary> {
-    let engine = policies::engine(place)?;
+    let engine = policies::engine(location)?;
     let grants =
         ComponentGrants { artifacts: Some(Arc::new(EmptyArtifactSource)), ..ComponentGrants::default() };
     let policy: CompiledPolicy =

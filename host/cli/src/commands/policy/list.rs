@@ -28,7 +28,7 @@ Examples:
   baton policy list --format json")]
 pub(crate) struct PolicyListArgs {
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -76,10 +76,10 @@ impl PolicyListRow {
 }
 
 pub(super) fn list(args: PolicyListArgs) -> anyhow::Result<CliExit> {
-    let place = RunLocation::here(&args.place)?;
-    let path = place.config.workspace.join(LOCK_FILE);
-    let depot = registries::depot(&RegistryArgs::of(&args.place))?;
-    let rows = rows(&args.place, &depot, &PolicyLock::read(&path)?)?;
+    let location = RunLocation::here(&args.location)?;
+    let path = location.config.workspace.join(LOCK_FILE);
+    let depot = registries::depot(&RegistryArgs::of(&args.location))?;
+    let rows = rows(&args.location, &depot, &PolicyLock::read(&path)?)?;
     match args.format.format {
         OutputFormat::Text => {
             stdio::data(&text(&rows, &terminal_style::stdout()))?;
@@ -120,7 +120,7 @@ fn empty_message(lock: &Path) -> String {
 
 /// By reference and manifest: a tag may have led to several, and one manifest may have several tags.
 fn rows(
-    place: &LocationArgs,
+    location: &LocationArgs,
     depot: &PolicyResolver,
     lock: &PolicyLock,
 ) -> anyhow::Result<Vec<PolicyListRow>> {
@@ -155,7 +155,7 @@ fn rows(
                 Ok(verdict) => row.verdict = Some(verdict),
                 Err(error) => row.refused = Some(error.to_string()),
             }
-            match outside(place, reference, remote.short_name(), &kept.bytes) {
+            match outside(location, reference, remote.short_name(), &kept.bytes) {
                 Ok(outside) => row.decides = outside.decides,
                 Err(error) => row.refused = Some(format!("{error:#}")),
             }

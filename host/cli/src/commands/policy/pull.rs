@@ -47,7 +47,7 @@ pub(super) fn pull(args: PullArgs) -> anyhow::Result<CliExit> {
     let reference = remote(&args.reference)?;
     let depot = registries::depot(&args.registry)?;
     let delivered = depot.get(&reference, None)?;
-    let outside = outside(&args.registry.place(), &args.reference, &delivered.name, &delivered.bytes)?;
+    let outside = outside(&args.registry.location(), &args.reference, &delivered.name, &delivered.bytes)?;
     if let Some(output) = &args.output {
         write_whole(output, &delivered.bytes)?;
     }

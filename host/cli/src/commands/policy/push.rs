@@ -40,11 +40,11 @@ pub(crate) struct PushArgs {
 pub(super) fn push(args: PushArgs) -> anyhow::Result<CliExit> {
     let reference = remote(&args.reference)?;
     let named = policies::named(&args.file, &args.registry)?;
-    let place = args.registry.place();
-    let outside = outside(&place, &args.file, &named.name, &named.bytes)?;
-    let engine = policies::engine(&place)?;
+    let location = args.registry.location();
+    let outside = outside(&location, &args.file, &named.name, &named.bytes)?;
+    let engine = policies::engine(&location)?;
     let policy = policies::load(&engine, &args.file, &named, &named.rules)?;
-    conformance_record::require(args.fitness, &place, &args.file, &[], &engine, &policy, &[])?;
+    conformance_record::require(args.fitness, &location, &args.file, &[], &engine, &policy, &[])?;
     let NamedComponent { name, bytes, .. } = named;
     let imports: Vec<String> = outside.outline.imports.iter().map(|import| import.name.clone()).collect();
     let artifact = PolicyArtifact::new(bytes.into_owned(), &imports, &outside.outline.exports);

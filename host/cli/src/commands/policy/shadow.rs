@@ -32,15 +32,15 @@ pub(crate) struct ShadowArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(..=1000))]
     differences: u16,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
 
 pub(super) fn shadow(args: ShadowArgs) -> anyhow::Result<CliExit> {
     let run = args.run.map(RunId::new);
-    let place = RunLocation::for_reading(&args.place, run.as_ref())?;
-    let (run, story) = shadows_of(&place.config, run.as_ref())?;
+    let location = RunLocation::for_reading(&args.location, run.as_ref())?;
+    let (run, story) = shadows_of(&location.config, run.as_ref())?;
     let found = ShadowResults { run: &run, story: &story, differences: usize::from(args.differences) };
     match args.format.format {
         OutputFormat::Text => stdio::data(&found.text(&terminal_style::stdout()))?,

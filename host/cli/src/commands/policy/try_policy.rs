@@ -65,7 +65,7 @@ pub(crate) struct PolicyTryArgs {
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["policy", "on", "decides", "settings"])]
     sample: Option<SampleQuestion>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -83,8 +83,8 @@ pub(super) fn attempt(args: PolicyTryArgs) -> anyhow::Result<CliExit> {
     // A golden file says under which settings it is asked; what is typed goes before that.
     let mut settings = asked.as_ref().map(|(_, golden)| golden.settings.clone()).unwrap_or_default();
     settings.extend(args.settings.iter().cloned());
-    let engine = policies::engine(&args.place)?;
-    let policy = policies::configured(&engine, reference, &settings, &args.place)?;
+    let engine = policies::engine(&args.location)?;
+    let policy = policies::configured(&engine, reference, &settings, &args.location)?;
     let decides = asked_about(&policy, &args.decides)?;
     match asked {
         Some((file, golden)) => try_on_question(&args, &engine, &policy, &decides, file, &golden.question),
@@ -98,8 +98,8 @@ fn try_on_run(
     decides: &BTreeSet<Capability>,
     run: Option<&RunId>,
 ) -> anyhow::Result<CliExit> {
-    let place = RunLocation::for_reading(&args.place, run)?;
-    let (journal, run) = journal_of(&place.config, run)?;
+    let location = RunLocation::for_reading(&args.location, run)?;
+    let (journal, run) = journal_of(&location.config, run)?;
     let kept = usize::from(args.differences);
     let tried = try_candidate(&journal, &run, decides.iter().copied(), kept, candidate(policy))?;
     let found = RunTrialReport { run: &run, policy: TrialSubject::of(policy), decides, tried: &tried };
@@ -119,11 +119,11 @@ fn try_on_question(
     file: &Path,
     question: &PolicyRequest,
 ) -> anyhow::Result<CliExit> {
-    let asked = question.ask.capability();
+    let asked = question.query.capability();
     if !decides.contains(&asked) {
         let (file, name) = (file.display(), policy.policy().name());
         let why =
-            format!("{file} asks {}, and {name} is asked about {}", question.ask.function(), list(decides));
+            format!("{file} asks {}, and {name} is asked about {}", question.query.function(), list(decides));
         return Err(UsageError(why).into());
     }
     let built_in = Router::new(engine, BTreeMap::new()).context("loading the built-in policy")?;

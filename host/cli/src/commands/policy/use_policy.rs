@@ -77,7 +77,7 @@ pub(crate) struct UseArgs {
     #[command(flatten)]
     fitness: ConformanceArgs,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -92,8 +92,8 @@ pub(crate) enum GrantArg {
 
 pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<CliExit> {
     let run = args.run.as_deref().map(RunId::new);
-    let place = RunLocation::for_writing(&args.place, run.as_ref())?;
-    let (view, live) = expect_current(&place, run.as_ref())?;
+    let location = RunLocation::for_writing(&args.location, run.as_ref())?;
+    let (view, live) = expect_current(&location, run.as_ref())?;
     let scope = match (&args.phase, &args.role) {
         (Some(phase), _) => PolicyScope::Phase { phase: PhaseId::new(phase) },
         (None, Some(role)) => PolicyScope::Role { role: RoleName::new(role) },
@@ -102,24 +102,24 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<CliExit> {
     let decides = CapabilityArg::capabilities(&args.decides);
     let run = Some(view.run.clone());
     let change = match &args.policy {
-        None => match ask_host(&place, ControlMessage::RollBackPolicy { run, scope, decides })? {
+        None => match ask_host(&location, ControlMessage::RollBackPolicy { run, scope, decides })? {
             ControlReply::Changed(change) => change,
             _ => anyhow::bail!("unexpected reply from the host"),
         },
         Some(reference) => {
-            let named = policies::named(reference, &RegistryArgs::of(&args.place))?;
+            let named = policies::named(reference, &RegistryArgs::of(&args.location))?;
             let settings = named.settings(&args.settings.iter().cloned().collect());
             let is_fallback = named.is_fallback();
             // A file of rules is as it is now: what was taken out of it is gone.
             let is_whole = reference.starts_with(RULES_FILE);
             if !named.built_in {
-                let engine = policies::engine(&args.place)?;
+                let engine = policies::engine(&args.location)?;
                 // What cannot even be loaded the host refuses, and journals that.
                 if let Ok(policy) = policies::load(&engine, reference, &named, &settings) {
                     let set = &args.settings;
                     conformance_record::require(
                         args.fitness,
-                        &args.place,
+                        &args.location,
                         reference,
                         set,
                         &engine,
@@ -142,12 +142,12 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<CliExit> {
                 decides,
             };
             let bytes = (!is_fallback).then_some(&*bytes);
-            block_on(put_in_place(&place.config, wanted, bytes))??
+            block_on(put_in_place(&location.config, wanted, bytes))??
         }
     };
     match args.format.format {
         OutputFormat::Text => {
-            stdio::progress(&binding_lines(&change, &args.settings, view.run.as_str(), live, &place.flags))
+            stdio::progress(&binding_lines(&change, &args.settings, view.run.as_str(), live, &location.flags))
         }
         OutputFormat::Json => stdio::data(&json_record::pretty(&record(&change, &view.run, live))?)?,
         OutputFormat::Jsonl => stdio::data(&json_record::line(&record(&change, &view.run, live))?)?,
@@ -163,40 +163,40 @@ fn binding_lines(
     live: bool,
     flags: &str,
 ) -> String {
-    let PolicyChange { pins, unchanged, follows, apart, dropped } = change;
+    let PolicyChange { bindings, unchanged, follows, apart, dropped } = change;
     let given: Vec<_> =
         given.iter().map(|(key, value)| format!("{key} = {}", text_format::given(value))).collect();
     let set = if given.is_empty() { String::new() } else { format!(", with {}", given.join(", ")) };
     let mut text = String::new();
-    if let Some(pin) = unchanged.first() {
-        let decides: Vec<_> = unchanged.iter().map(|pin| pin.capability).collect();
+    if let Some(binding) = unchanged.first() {
+        let decides: Vec<_> = unchanged.iter().map(|binding| binding.capability).collect();
         let _ = writeln!(
             text,
             "{}@{} decides {} there already, with these settings: nothing has changed",
-            pin.policy,
-            pin.component.short(),
+            binding.policy,
+            binding.component.short(),
             text_format::list(&decides)
         );
     }
-    for group in pins.chunk_by(|a, b| a.component == b.component && a.scope == b.scope) {
-        let Some(pin) = group.first() else { continue };
-        let decides: Vec<_> = group.iter().map(|pin| pin.capability).collect();
-        let place = match &pin.scope {
+    for group in bindings.chunk_by(|a, b| a.component == b.component && a.scope == b.scope) {
+        let Some(binding) = group.first() else { continue };
+        let decides: Vec<_> = group.iter().map(|binding| binding.capability).collect();
+        let place = match &binding.scope {
             PolicyScope::Run => format!("run {run}"),
             PolicyScope::Role { role } => format!("the phases of {role}, run {run}"),
             PolicyScope::Phase { phase } => format!("phase {phase}, run {run}"),
             PolicyScope::Shadow { .. } => format!("the shadow of run {run}"),
         };
         let place = if *follows { format!("{place}, as in the rest of the run") } else { place };
-        let (policy, digest) = (&pin.policy, pin.component.short());
+        let (policy, digest) = (&binding.policy, binding.component.short());
         let _ = writeln!(text, "{policy}@{digest} decides {} in {place}{set}", text_format::list(&decides));
-        let refused = pin.grants.lacks(&pin.wants);
+        let refused = binding.grants.lacks(&binding.wants);
         if !refused.is_empty() {
             let flags = grant_flags(&refused, "");
             let _ = writeln!(
                 text,
                 "{policy} asks for {}; granted: {}; refused: {refused}. To grant it, repeat the command with {flags}",
-                pin.wants, pin.grants
+                binding.wants, binding.grants
             );
         }
     }
@@ -211,7 +211,7 @@ fn binding_lines(
             text_format::list(dropped)
         );
     }
-    if pins.is_empty() {
+    if bindings.is_empty() {
         return text.trim_end().to_owned();
     }
     text.push_str(&match live {
@@ -231,9 +231,9 @@ pub(crate) fn grant_flags(refused: &RequestedGrants, of: &str) -> String {
 }
 
 fn record(change: &PolicyChange, run: &RunId, live: bool) -> serde_json::Value {
-    let PolicyChange { pins, unchanged, follows, apart, dropped } = change;
+    let PolicyChange { bindings, unchanged, follows, apart, dropped } = change;
     json!({
-        "schema": SCHEMA, "run": run, "live": live, "pins": pins, "unchanged": unchanged, "follows": follows,
+        "schema": SCHEMA, "run": run, "live": live, "pins": bindings, "unchanged": unchanged, "follows": follows,
         "apart": apart, "dropped": dropped,
     })
 }
@@ -269,12 +269,12 @@ pub(crate) fn granted(given: &[GrantArg]) -> anyhow::Result<Grants> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::test_samples::pin;
+    use crate::render::test_samples::binding;
     use baton_runtime::core::input::PolicyBinding;
     use baton_runtime::core::observation::Capability;
 
-    fn of(pins: impl Into<Vec<PolicyBinding>>) -> PolicyChange {
-        PolicyChange { pins: pins.into(), ..PolicyChange::default() }
+    fn of(bindings: impl Into<Vec<PolicyBinding>>) -> PolicyChange {
+        PolicyChange { bindings: bindings.into(), ..PolicyChange::default() }
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn what_is_refused_is_said_with_the_flags_that_grant_it() {
         // M6
-        let mut js = pin("js", Capability::Compaction, PolicyScope::Run);
+        let mut js = binding("js", Capability::Compaction, PolicyScope::Run);
         js.wants.fuel = Some(200_000_000);
         let text = binding_lines(&of([js.clone()]), &[], "r", true, "");
         let refused = "js asks for fuel 200000000; granted: nothing; refused: fuel 200000000. To grant it, repeat the command \
@@ -315,24 +315,24 @@ mod tests {
     fn it_says_who_decides_what_from_now_on() {
         // M3
         let build = PolicyScope::Phase { phase: PhaseId::new("build") };
-        let pins = [
-            pin("my-split", Capability::Splitting, build.clone()),
-            pin("my-split", Capability::Handoff, build),
-            pin("resilience", Capability::Exhaustion, PolicyScope::Run),
+        let bindings = [
+            binding("my-split", Capability::Splitting, build.clone()),
+            binding("my-split", Capability::Handoff, build),
+            binding("resilience", Capability::Exhaustion, PolicyScope::Run),
         ];
         insta::assert_snapshot!(
             "use_live",
-            binding_lines(&of(pins.clone()), &[], "20260212-103000", true, "")
+            binding_lines(&of(bindings.clone()), &[], "20260212-103000", true, "")
         );
-        let apart = OwnPolicies { scope: pins[0].scope.clone(), decides: vec![Capability::Exhaustion] };
+        let apart = OwnPolicies { scope: bindings[0].scope.clone(), decides: vec![Capability::Exhaustion] };
         let dropped = vec!["max-objectives".to_owned()];
-        let change = PolicyChange { apart: vec![apart], dropped, ..of(pins[2..].to_vec()) };
+        let change = PolicyChange { apart: vec![apart], dropped, ..of(bindings[2..].to_vec()) };
         insta::assert_snapshot!("use_apart", binding_lines(&change, &[], "20260212-103000", true, ""));
-        let change = PolicyChange { follows: true, ..of(pins[..1].to_vec()) };
+        let change = PolicyChange { follows: true, ..of(bindings[..1].to_vec()) };
         insta::assert_snapshot!("use_follows", binding_lines(&change, &[], "20260212-103000", true, ""));
         insta::assert_snapshot!(
             "use_later",
-            binding_lines(&of(pins[2..].to_vec()), &[], "20260212-103000", false, " --workspace w")
+            binding_lines(&of(bindings[2..].to_vec()), &[], "20260212-103000", false, " --workspace w")
         );
     }
 }

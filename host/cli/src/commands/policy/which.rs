@@ -48,7 +48,7 @@ pub(crate) struct WhichArgs {
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -69,35 +69,41 @@ pub(super) fn which(args: WhichArgs) -> anyhow::Result<CliExit> {
 
 /// What would decide in a run of a workflow.
 fn of_file(args: &WhichArgs, file: &std::path::Path) -> anyhow::Result<WhichReport> {
-    let (workflow, layers) = Task::of_file(file).parse_with_layers(&args.place)?;
-    let place = RunLocation::for_workflow(&args.place, &workflow, true)?;
-    let bundle = policies::bundle(&workflow, &folder_of(file)?, &args.place, PinMode::Leave)
+    let (workflow, layers) = Task::of_file(file).parse_with_layers(&args.location)?;
+    let location = RunLocation::for_workflow(&args.location, &workflow, true)?;
+    let bundle = policies::bundle(&workflow, &folder_of(file)?, &args.location, PinMode::Leave)
         .map_err(placed(&workflow.policies))?;
     // Which arm a run gets is drawn when it begins; that it would draw one is said beside what its files choose.
-    let experiments = experiment_assignment::foresee(&place, &workflow, &bundle);
+    let experiments = experiment_assignment::foresee(&location, &workflow, &bundle);
     let of = WhichSubject::Workflow { name: workflow.name.clone(), file: file.display().to_string() };
-    let mut which =
-        planned(args, &workflow, &layers, of, &place, BindingResolver::of_bundle(&args.place, bundle)?)?;
+    let mut which = planned(
+        args,
+        &workflow,
+        &layers,
+        of,
+        &location,
+        BindingResolver::of_bundle(&args.location, bundle)?,
+    )?;
     which.foresee(experiments);
     Ok(which)
 }
 
 /// What is the same for every workflow.
 fn of_layers(args: &WhichArgs) -> anyhow::Result<WhichReport> {
-    let place = RunLocation::here(&args.place)?;
-    let layers = ConfigLayers::read(Some(&place.config.workspace))?;
+    let location = RunLocation::here(&args.location)?;
+    let layers = ConfigLayers::read(Some(&location.config.workspace))?;
     let mut policies = Policies::default();
     policies.lay(layers.said());
     let workflow = Workflow { policies, ..Workflow::default() };
-    let bundle = policies::bundle(&workflow, &place.config.workspace, &args.place, PinMode::Leave)
+    let bundle = policies::bundle(&workflow, &location.config.workspace, &args.location, PinMode::Leave)
         .map_err(placed(&workflow.policies))?;
     planned(
         args,
         &workflow,
         &layers,
         WhichSubject::Everything,
-        &place,
-        BindingResolver::of_bundle(&args.place, bundle)?,
+        &location,
+        BindingResolver::of_bundle(&args.location, bundle)?,
     )
 }
 
@@ -106,25 +112,25 @@ fn planned(
     workflow: &Workflow,
     layers: &ConfigLayers,
     of: WhichSubject,
-    place: &RunLocation,
+    location: &RunLocation,
     gatherer: BindingResolver,
 ) -> anyhow::Result<WhichReport> {
     let scope = scope(args, workflow)?;
-    let seats = gatherer.planned(&place.config, workflow).map_err(placed(&workflow.policies))?;
-    let mut which = WhichReport::new(of, workflow, effective(seats, scope.as_ref(), workflow));
+    let bindings = gatherer.planned(&location.config, workflow).map_err(placed(&workflow.policies))?;
+    let mut which = WhichReport::new(of, workflow, effective(bindings, scope.as_ref(), workflow));
     which.look_at(layers);
     Ok(which)
 }
 
 /// What decides in a run now, by its journal.
 fn of_run(args: &WhichArgs, run: Option<&RunId>) -> anyhow::Result<WhichReport> {
-    let place = RunLocation::for_reading(&args.place, run)?;
-    let (run, gatherer) = BindingResolver::of_run(&args.place, &place.config, run)?;
+    let location = RunLocation::for_reading(&args.location, run)?;
+    let (run, gatherer) = BindingResolver::of_run(&args.location, &location.config, run)?;
     let workflow = run.workflow();
     let scope = scope(args, workflow)?;
-    let seats = effective(gatherer.bindings_of_run(&run)?, scope.as_ref(), workflow);
+    let bindings = effective(gatherer.bindings_of_run(&run)?, scope.as_ref(), workflow);
     let of = WhichSubject::Run { run: run.id().clone(), workflow: workflow.name.clone() };
-    Ok(WhichReport::new(of, workflow, seats))
+    Ok(WhichReport::new(of, workflow, bindings))
 }
 
 /// The one scope that is asked about, if one is.

@@ -13,7 +13,7 @@ use crate::exit_status::UsageError;
 use crate::location::RunLocation;
 
 /// The runs in the order in which they are named, each once; in a folder the oldest comes first.
-pub(super) fn find(named: &[String], all: bool, place: &LocationArgs) -> anyhow::Result<Vec<RecordedRun>> {
+pub(super) fn find(named: &[String], all: bool, location: &LocationArgs) -> anyhow::Result<Vec<RecordedRun>> {
     let mut found: Vec<RecordedRun> = Vec::new();
     let mut take = |more: Vec<RecordedRun>| {
         for one in more {
@@ -25,18 +25,18 @@ pub(super) fn find(named: &[String], all: bool, place: &LocationArgs) -> anyhow:
         }
     };
     match named {
-        [] if all => take(of_workspace(&RunLocation::for_reading(place, None)?, |_| true)?),
-        [] => take(vec![one(&RunLocation::for_reading(place, None)?, None)?]),
+        [] if all => take(of_workspace(&RunLocation::for_reading(location, None)?, |_| true)?),
+        [] => take(vec![one(&RunLocation::for_reading(location, None)?, None)?]),
         named => {
             for name in named {
-                take(resolve_name(name, place)?);
+                take(resolve_name(name, location)?);
             }
         }
     }
     Ok(found)
 }
 
-fn resolve_name(name: &str, place: &LocationArgs) -> anyhow::Result<Vec<RecordedRun>> {
+fn resolve_name(name: &str, location: &LocationArgs) -> anyhow::Result<Vec<RecordedRun>> {
     let folder = Path::new(name);
     if name.contains('/') || folder.is_dir() {
         let FoundStates { states, unreadable } = StateDir::find_all(folder)?;
@@ -50,11 +50,11 @@ fn resolve_name(name: &str, place: &LocationArgs) -> anyhow::Result<Vec<Recorded
                 .collect::<anyhow::Result<Vec<_>>>()
                 .map(|runs| runs.into_iter().flatten().collect());
         }
-        let workspace = LocationArgs { workspace: Some(folder.to_owned()), ..place.clone() };
+        let workspace = LocationArgs { workspace: Some(folder.to_owned()), ..location.clone() };
         return of_workspace(&RunLocation::here(&workspace)?, |_| true);
     }
     if name.contains(['*', '?']) {
-        let found = of_workspace(&RunLocation::for_reading(place, None)?, |run| fits(name, run.as_str()))?;
+        let found = of_workspace(&RunLocation::for_reading(location, None)?, |run| fits(name, run.as_str()))?;
         if found.is_empty() {
             return Err(UsageError(format!(
                 "no run matches {name}; `baton status` lists the runs of a workspace"
@@ -64,18 +64,18 @@ fn resolve_name(name: &str, place: &LocationArgs) -> anyhow::Result<Vec<Recorded
         return Ok(found);
     }
     let run = RunId::new(name);
-    Ok(vec![one(&RunLocation::for_reading(place, Some(&run))?, Some(&run))?])
+    Ok(vec![one(&RunLocation::for_reading(location, Some(&run))?, Some(&run))?])
 }
 
-fn one(place: &RunLocation, run: Option<&RunId>) -> anyhow::Result<RecordedRun> {
-    let (journal, run) = journal_of(&place.config, run)?;
-    Ok(RecordedRun { journal, run, artifacts: state(place)?.as_ref().and_then(artifacts) })
+fn one(location: &RunLocation, run: Option<&RunId>) -> anyhow::Result<RecordedRun> {
+    let (journal, run) = journal_of(&location.config, run)?;
+    Ok(RecordedRun { journal, run, artifacts: state(location)?.as_ref().and_then(artifacts) })
 }
 
-fn of_workspace(place: &RunLocation, fits: impl Fn(&RunId) -> bool) -> anyhow::Result<Vec<RecordedRun>> {
-    match state(place)? {
+fn of_workspace(location: &RunLocation, fits: impl Fn(&RunId) -> bool) -> anyhow::Result<Vec<RecordedRun>> {
+    match state(location)? {
         Some(state) if state.journal().exists() => of_state(&state, fits),
-        _ => Err(RuntimeError::NoRuns { workspace: place.config.workspace.clone() }.into()),
+        _ => Err(RuntimeError::NoRuns { workspace: location.config.workspace.clone() }.into()),
     }
 }
 
@@ -86,8 +86,8 @@ fn of_state(state: &StateDir, fits: impl Fn(&RunId) -> bool) -> anyhow::Result<V
     Ok(runs.map(|run| RecordedRun { journal: journal.clone(), run, artifacts: artifacts.clone() }).collect())
 }
 
-fn state(place: &RunLocation) -> anyhow::Result<Option<StateDir>> {
-    let (root, workspace) = (&place.config.state_root, &place.config.workspace);
+fn state(location: &RunLocation) -> anyhow::Result<Option<StateDir>> {
+    let (root, workspace) = (&location.config.state_root, &location.config.workspace);
     StateDir::find(root, workspace)
         .with_context(|| format!("looking for the runs of {}", workspace.display()))
 }

@@ -20,9 +20,9 @@ use crate::task::{CommandFiles, Task, path_aliases};
 
 /// Refuses a plan or a workflow file at whose place another run found a file of its own, and that is reached by a link now: no run knows what
 /// it leads to.
-pub(super) fn expect_no_new_link(file: &Path, place: &LocationArgs) -> anyhow::Result<()> {
+pub(super) fn expect_no_new_link(file: &Path, location: &LocationArgs) -> anyhow::Result<()> {
     let (Ok(typed), Ok(real)) = (std::path::absolute(file), fs::canonicalize(file)) else { return Ok(()) };
-    let state_root = state_root(place)?;
+    let state_root = state_root(location)?;
     // The link may be in the place of the file or of any folder above it.
     let without = |folder: &Path| Some(folder.canonicalize().ok()?.join(typed.strip_prefix(folder).ok()?));
     let mut places: Vec<PathBuf> = typed.ancestors().skip(1).filter_map(without).collect();
@@ -46,7 +46,7 @@ pub(super) fn expect_no_new_link(file: &Path, place: &LocationArgs) -> anyhow::R
 /// time. `base` is the folder that their paths start from, `command` what was typed.
 pub(super) fn expect_no_agent_changes(
     task: &Task,
-    place: &LocationArgs,
+    location: &LocationArgs,
     workflow: &Workflow,
     base: &Path,
     command: &str,
@@ -58,14 +58,14 @@ pub(super) fn expect_no_agent_changes(
         Task::Sentence { .. } => {}
         Task::Plan(path) | Task::File(path) => {
             let Ok(real) = path.canonicalize() else { return Ok(()) };
-            earlier = newest_of_file(&state_root(place)?, &real)?;
+            earlier = newest_of_file(&state_root(location)?, &real)?;
             if let Some(earlier) = &earlier {
-                said = changed_since_last_run(task, (path, &real), place, workflow, base, earlier)?;
+                said = changed_since_last_run(task, (path, &real), location, workflow, base, earlier)?;
             }
         }
     }
     if said.is_none() {
-        said = first_use::written_before_first_use(task, place, workflow, base, earlier.as_ref())?;
+        said = first_use::written_before_first_use(task, location, workflow, base, earlier.as_ref())?;
     }
     match said {
         Some(said) => Err(UsageError(format!("{said}. If you intend it: {command} --accept-changes")).into()),
@@ -78,7 +78,7 @@ pub(super) fn expect_no_agent_changes(
 fn changed_since_last_run(
     task: &Task,
     (path, real): (&Path, &Path),
-    place: &LocationArgs,
+    location: &LocationArgs,
     workflow: &Workflow,
     base: &Path,
     earlier: &RunOfFile,
@@ -93,7 +93,7 @@ fn changed_since_last_run(
             Some(format!("{name} was a workflow file when run {run} began, and is a plan now"))
         }
         (_, Some(RunSource::Plan { .. })) => {
-            let whole = task.reopened().map(|task| task.read(place)).transpose()?;
+            let whole = task.reopened().map(|task| task.read(location)).transpose()?;
             let whole = whole.as_ref().map_or(workflow, |whole| whole.reading.workflow());
             other_checks(run, began, workflow, whole)
         }
@@ -102,7 +102,7 @@ fn changed_since_last_run(
     Ok(match said {
         None => {
             let own = matches!(task, Task::File(_)) && has_changed(task, began, workflow);
-            let mut named = named_files(task, place, workflow, base);
+            let mut named = named_files(task, location, workflow, base);
             let commands = CommandFiles::of(workflow, earlier.workspace());
             let folders: Vec<PathBuf> = commands.folders.iter().cloned().collect();
             named.extend(commands.all());
@@ -143,11 +143,11 @@ fn changed_since_last_run(
 /// What decides about a run beside its own file: policies and the locks that pin them, and files of rules and modes.
 pub(super) fn named_files(
     task: &Task,
-    place: &LocationArgs,
+    location: &LocationArgs,
     workflow: &Workflow,
     base: &Path,
 ) -> Vec<PathBuf> {
-    let read = task.read(place).map(|read| read.named).unwrap_or_default();
+    let read = task.read(location).map(|read| read.named).unwrap_or_default();
     let policies = workflow.policies.references().into_iter().map(str::to_owned);
     let files = read.into_iter().chain(policies).map(|file| base.join(file)).filter(|file| file.exists());
     // A lock that is gone pins nothing.
@@ -206,11 +206,12 @@ pub(super) fn placed_checks(workflow: &Workflow) -> impl Iterator<Item = PlacedC
 
 /// Why not all is done although every box is ticked: the last run of the plan has not done what some of them say.
 pub(super) fn explain_ticked_boxes(
-    place: &LocationArgs,
+    location: &LocationArgs,
     workflow: &Workflow,
 ) -> anyhow::Result<Option<anyhow::Error>> {
-    let mut places = RunLocation::previous_locations(place, workflow)?.into_iter();
-    let Some(run) = places.find_map(|place| newest_run(&place.config, workflow).transpose()).transpose()?
+    let mut places = RunLocation::previous_locations(location, workflow)?.into_iter();
+    let Some(run) =
+        places.find_map(|location| newest_run(&location.config, workflow).transpose()).transpose()?
     else {
         return Ok(None);
     };

@@ -22,26 +22,26 @@ const CHECKS_MAX: usize = 5;
 /// task: what that one used, its own comparison looks at.
 pub(super) fn written_before_first_use(
     task: &Task,
-    place: &LocationArgs,
+    location: &LocationArgs,
     workflow: &Workflow,
     base: &Path,
     earlier: Option<&RunOfFile>,
 ) -> anyhow::Result<Option<String>> {
     let folder = match earlier {
         Some(earlier) => Some(earlier.workspace().to_owned()),
-        None => RunLocation::folder(place, workflow)?.and_then(|folder| folder.canonicalize().ok()),
+        None => RunLocation::folder(location, workflow)?.and_then(|folder| folder.canonicalize().ok()),
     };
     let own = match task {
         Task::File(path) | Task::Plan(path) => path.canonicalize().ok(),
         Task::ReopenedPlan(_) | Task::Sentence { .. } => None,
     };
     // A run that began does not say which files of modes its workflow had read, only that they were compared.
-    let modes = task.read(place).map(|read| read.named).unwrap_or_default();
+    let modes = task.read(location).map(|read| read.named).unwrap_or_default();
     let modes: Vec<PathBuf> = modes.iter().map(|file| base.join(file)).collect();
     let modes = modes.iter().flat_map(|file| path_aliases(file)).collect();
     let used = |workflow: &Workflow, workspace: &Path| used_by(workflow, workspace, &modes);
     let mut files: BTreeSet<PathBuf> = used_now(workflow, folder.as_deref(), base);
-    files.extend(named_files(task, place, workflow, base).iter().flat_map(|file| path_aliases(file)));
+    files.extend(named_files(task, location, workflow, base).iter().flat_map(|file| path_aliases(file)));
     if let Some(earlier) = earlier {
         let before = used(&earlier.began, earlier.workspace());
         files.retain(|file| !before.has(file));
@@ -49,10 +49,10 @@ pub(super) fn written_before_first_use(
     let own = own.filter(|_| earlier.is_none());
     let others = files.into_iter().filter(|file| own.as_ref() != Some(file));
     let files: Vec<PathBuf> = own.iter().cloned().chain(others).collect();
-    let suspected = changed_before_first_use(&state_root(place)?, folder.as_deref(), &files, used)?;
+    let suspected = changed_before_first_use(&state_root(location)?, folder.as_deref(), &files, used)?;
     let Some(change) = suspected else { return Ok(None) };
     let is_own = own.as_deref() == Some(change.file);
-    Ok(Some(told(&change, is_own.then_some((task, workflow)), folder.as_deref(), place)?))
+    Ok(Some(told(&change, is_own.then_some((task, workflow)), folder.as_deref(), location)?))
 }
 
 /// What is said of a change, what to look at, and how. `own`: the file is that of the task.
@@ -60,7 +60,7 @@ fn told(
     change: &SuspectedChange<'_>,
     own: Option<(&Task, &Workflow)>,
     workspace: Option<&Path>,
-    place: &LocationArgs,
+    location: &LocationArgs,
 ) -> anyhow::Result<String> {
     let SuspectedChange { run, folder, file, is_overlooked } = change;
     let above = folder.as_deref().or(workspace);
@@ -92,11 +92,13 @@ fn told(
         false => {
             let flags = match folder {
                 Some(folder) => {
-                    let there =
-                        LocationArgs { workspace: Some(folder.clone()), state_dir: place.state_dir.clone() };
+                    let there = LocationArgs {
+                        workspace: Some(folder.clone()),
+                        state_dir: location.state_dir.clone(),
+                    };
                     RunLocation::here(&there)?.flags
                 }
-                None => RunLocation::here(place)?.flags,
+                None => RunLocation::here(location)?.flags,
             };
             let file = shell_quoted(&in_folder.to_string_lossy());
             format!(" (`baton diff --run {run}{flags} -- {file}` shows what changed)")

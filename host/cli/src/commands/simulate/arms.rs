@@ -48,19 +48,26 @@ pub(super) fn arms(
     settings: &[String],
     workflow: &Workflow,
     bundle: PolicyBundle,
-    place: &LocationArgs,
+    location: &LocationArgs,
 ) -> anyhow::Result<LoadedArms> {
-    let config = RunLocation::here(place)?.config;
+    let config = RunLocation::here(location)?.config;
     let load = |name: String, workflow: Workflow, bundle: &PolicyBundle| -> anyhow::Result<SimulatedArm> {
         let policies = load_policies(&config, &workflow, bundle)
             .map_err(|error| placed(&workflow.policies)(error.into()))?;
-        let (pins, blobs, policies) =
-            (policies.pins().to_vec(), policies.blobs().to_vec(), Arc::new(policies));
+        let (bindings, blobs, policies) =
+            (policies.bindings().to_vec(), policies.blobs().to_vec(), Arc::new(policies));
         let loaded = {
             let policies = Arc::clone(&policies);
             Box::new(move |link: &BindingLink| policies.policy(link))
         };
-        Ok(SimulatedArm { name, workflow, pins, blobs, router: Box::new(move || policies.router()), loaded })
+        Ok(SimulatedArm {
+            name,
+            workflow,
+            bindings,
+            blobs,
+            router: Box::new(move || policies.router()),
+            loaded,
+        })
     };
     if named.is_empty() {
         if !settings.is_empty() {
@@ -71,12 +78,12 @@ pub(super) fn arms(
         let arms = vec![load(DEFAULT_ARM.to_owned(), workflow.clone(), &bundle)?];
         return Ok(LoadedArms { arms, notes: Vec::new() });
     }
-    let engine = policies::engine(place)?;
+    let engine = policies::engine(location)?;
     let (mut arms, mut decided) = (Vec::new(), BTreeSet::new());
     for wanted in wanted(named, settings)? {
-        let component = policies::named(&wanted.reference, &RegistryArgs::of(place))?;
+        let component = policies::named(&wanted.reference, &RegistryArgs::of(location))?;
         // Loaded once to see what it can decide; its settings are checked where they are used.
-        let configured = policies::configured(&engine, &wanted.reference, &wanted.settings, place)?;
+        let configured = policies::configured(&engine, &wanted.reference, &wanted.settings, location)?;
         let policy = configured.policy();
         let (decides, wants) = (policy.decides().to_vec(), policy.wants().clone());
         let files = &bundle;

@@ -35,7 +35,7 @@ pub(super) struct FitArgs {
     #[arg(long, value_name = "MODEL.toml", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
     #[command(flatten)]
-    place: LocationArgs,
+    location: LocationArgs,
     #[command(flatten)]
     format: OutputFormatArg,
 }
@@ -47,8 +47,8 @@ pub(super) fn fit(args: &FitArgs) -> anyhow::Result<CliExit> {
         runs => runs.iter().map(|run| Some(RunId::new(run))).collect(),
     };
     for run in named {
-        let place = RunLocation::for_reading(&args.place, run.as_ref())?;
-        let (journal, run) = journal_of(&place.config, run.as_ref())?;
+        let location = RunLocation::for_reading(&args.location, run.as_ref())?;
+        let (journal, run) = journal_of(&location.config, run.as_ref())?;
         fitter.take(&journal, &run)?;
     }
     let fitted = fitter.finish();

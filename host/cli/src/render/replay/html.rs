@@ -150,7 +150,7 @@ impl PolicyReplayReport<'_> {
                             td { (run) } td.n { (one.seq) }
                             td { @match &one.phase { Some(phase) => (phase), None => "-" } }
                             td {
-                                (one.question.ask.function())
+                                (one.question.query.function())
                                 @if let Some(occasion) = occasion(&one.question) { br; (occasion) }
                                 @if one.off_course { br; span.muted { "off course" } }
                             }

@@ -108,7 +108,7 @@ fn in_words(verified: &VerificationSummary) -> Vec<String> {
     let PolicyReplayResult {
         same,
         differences,
-        native,
+        host_fallback,
         watchdog,
         faults_same,
         abstentions_same,
@@ -138,7 +138,7 @@ fn in_words(verified: &VerificationSummary) -> Vec<String> {
         (*faults_same, "of a component that was asked before came out the same", "fault"),
         (*abstentions_same, "of a component that was asked before came out the same", "abstention"),
         (*watchdog, "by the watchdog taken as recorded: the host's doing", "end"),
-        (*native, "by no component", "decision"),
+        (*host_fallback, "by no component", "decision"),
         (*fuel_not_compared, "given under another engine, so that fuel was not compared", "answer"),
     ];
     said.extend(
@@ -183,7 +183,7 @@ fn counts(decisions: &PolicyReplayResult) -> Value {
         "faults_same": decisions.faults_same,
         "abstentions_same": decisions.abstentions_same,
         "watchdog": decisions.watchdog,
-        "native": decisions.native,
+        "native": decisions.host_fallback,
         "fuel_not_compared": decisions.fuel_not_compared,
         "unavailable": decisions.unavailable,
         "unavailable_because": decisions.unavailable_because,

@@ -14,7 +14,7 @@ use crate::render::text_format;
 const FLAGS_SHOWN: usize = 3;
 
 /// The calls that were not allowed, and how a person allows those that a role refused: what was to be shown by them is not shown.
-pub(super) fn refused_calls(view: &RunView, place: &RunLocation) -> String {
+pub(super) fn refused_calls(view: &RunView, location: &RunLocation) -> String {
     let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
     let calls: u32 = sessions().map(|session| session.refused_calls).sum();
     if calls == 0 {
@@ -32,13 +32,14 @@ pub(super) fn refused_calls(view: &RunView, place: &RunLocation) -> String {
         (false, true) => "by the agent's rules",
         _ => "by a role",
     };
-    let how = how_to_allow(view, place, &named).map(|how| format!("           {how}\n")).unwrap_or_default();
+    let how =
+        how_to_allow(view, location, &named).map(|how| format!("           {how}\n")).unwrap_or_default();
     let count = text_format::count(calls, "call");
     format!("Refused    {count} {by}: {}\n{how}", text_format::list(&named))
 }
 
 /// The command that goes on with these calls allowed, as far as a flag can name them.
-fn how_to_allow(view: &RunView, place: &RunLocation, calls: &[&str]) -> Option<String> {
+fn how_to_allow(view: &RunView, location: &RunLocation, calls: &[&str]) -> Option<String> {
     let ways: Vec<PermissionHint> = calls.iter().filter_map(|call| allowing(call)).collect();
     let by = |way: &PermissionHint| match way {
         PermissionHint::Flag(flag) => Some(flag.clone()),
@@ -53,10 +54,10 @@ fn how_to_allow(view: &RunView, place: &RunLocation, calls: &[&str]) -> Option<S
     Some(match (view.status, retry) {
         (RunStatus::Paused, Some(question)) => {
             let which = which(view, question);
-            format!("to allow: baton answer {run} retry {flags}{which} --resume{}", place.flags)
+            format!("to allow: baton answer {run} retry {flags}{which} --resume{}", location.flags)
         }
         (RunStatus::Ended(RunOutcome::Interrupted), _) => {
-            format!("to allow: baton resume {run} {flags}{}", place.flags)
+            format!("to allow: baton resume {run} {flags}{}", location.flags)
         }
         _ => format!("a new run allows it with {flags}, or `allow` in the role"),
     })

@@ -12,7 +12,7 @@ use baton_runtime::core::view::CommitSummary;
 use baton_runtime::core::workflow::{AgentKind, PolicyScope};
 use baton_runtime::core::{ActionId, DurationMs, ObjectiveId, PhaseId, Seq, SessionId, WorktreeName};
 
-use super::{at, ids, occupancy, pin, running};
+use super::{at, binding, ids, occupancy, running};
 
 pub(crate) fn turn(session: &str, turns: u32, used_tokens: u64) -> ProgressEvent {
     let (phase, session) = ("build".into(), session.into());
@@ -344,16 +344,16 @@ fn notices() -> Vec<ProgressEvent> {
             refused: RequestedGrants { fuel: Some(80_000_000), ..RequestedGrants::default() },
         },
         ProgressEvent::PolicyChanged {
-            pins: vec![
-                pin("my-split", Capability::Splitting, PolicyScope::Run),
-                pin("my-split", Capability::Handoff, PolicyScope::Phase { phase: phase() }),
+            bindings: vec![
+                binding("my-split", Capability::Splitting, PolicyScope::Run),
+                binding("my-split", Capability::Handoff, PolicyScope::Phase { phase: phase() }),
             ],
             was: vec!["resilience".into()],
             cause: PolicyChangeCause::File,
         },
         ProgressEvent::PolicyTakenBack {
             policy: "my-split".into(),
-            to: Box::new(pin("resilience", Capability::Splitting, PolicyScope::Run)),
+            to: Box::new(binding("resilience", Capability::Splitting, PolicyScope::Run)),
             again: true,
             faults: 3,
             because: "trapped: unreachable".into(),

@@ -24,12 +24,12 @@ fn decides(policy: &str, from: ConfigSource) -> DecidingPolicy {
 }
 
 fn which(of: WhichSubject) -> WhichReport {
-    let run = |capability, decides, behind| EffectiveBinding {
+    let run = |capability, decides, replaced| EffectiveBinding {
         scope: PolicyScope::Run,
         capability,
         decides,
         then: Vec::new(),
-        behind,
+        replaced,
         faults_in_row: 0,
     };
     let built_in = || decides("resilience", ConfigSource::default());
@@ -45,7 +45,7 @@ fn which(of: WhichSubject) -> WhichReport {
     reader.asked =
         RequestedGrants { artifacts: vec!["reports/*".into()], fuel: Some(80_000_000), memory_mib: None };
     reader.granted = Grants { artifacts: vec!["reports/*".into()], ..Grants::default() };
-    let behind = || vec![stands("resilience", ConfigSource::default())];
+    let replaced = || vec![stands("resilience", ConfigSource::default())];
     let phase = PolicyScope::Phase { phase: "build".into() };
     let drawn = || "experiment late: a run gets one of control 50 %, late 50 %".to_owned();
     let experiments = if matches!(of, WhichSubject::Workflow { .. }) { vec![drawn()] } else { Vec::new() };
@@ -55,15 +55,15 @@ fn which(of: WhichSubject) -> WhichReport {
             (ConfigLayer::User, "/home/ada/.config/baton/config.toml".into(), true),
             (ConfigLayer::Workspace, "/home/ada/app/baton.toml".into(), false),
         ],
-        seats: vec![
+        bindings: vec![
             run(Capability::Exhaustion, built_in(), Vec::new()),
-            run(Capability::Compaction, compaction.clone(), behind()),
+            run(Capability::Compaction, compaction.clone(), replaced()),
             EffectiveBinding {
                 then: vec![
                     decides("house-rules", user()),
                     DecidingPolicy { set: compaction.set.clone(), ..built_in() },
                 ],
-                ..run(Capability::Splitting, decides("eager-split", user()), behind())
+                ..run(Capability::Splitting, decides("eager-split", user()), replaced())
             },
             run(Capability::Handoff, built_in(), Vec::new()),
             EffectiveBinding {
@@ -100,15 +100,15 @@ fn what_decides_is_shown_with_the_file_that_says_so() {
 #[test]
 fn of_two_pins_for_a_seat_the_later_decides() {
     // M3
-    use crate::render::test_samples::pin;
+    use crate::render::test_samples::binding;
     let build = || PolicyScope::Phase { phase: "build".into() };
-    let pins = [
-        pin("resilience", Capability::Handoff, PolicyScope::Run),
-        pin("mine", Capability::Handoff, PolicyScope::Run),
-        pin("resilience", Capability::Splitting, PolicyScope::Run),
-        pin("other", Capability::Handoff, build()),
+    let bindings = [
+        binding("resilience", Capability::Handoff, PolicyScope::Run),
+        binding("mine", Capability::Handoff, PolicyScope::Run),
+        binding("resilience", Capability::Splitting, PolicyScope::Run),
+        binding("other", Capability::Handoff, build()),
     ];
-    let names: Vec<_> = in_place(&pins).into_iter().map(|pin| pin.policy.as_str()).collect();
+    let names: Vec<_> = in_place(&bindings).into_iter().map(|binding| binding.policy.as_str()).collect();
     assert_eq!(names, ["mine", "resilience", "other"]);
 }
 
@@ -127,13 +127,13 @@ fn a_list_that_was_edited_is_shown_by_what_was_added_and_taken_out() {
 fn settings_of_a_policy_that_stands_twice_behind_another_say_which_one_is_meant() {
     // M4
     let mut which = which(WhichSubject::Everything);
-    let set = which.seats[1].decides.set.clone();
-    which.seats.retain(|seat| seat.decides.policy == "eager-split");
+    let set = which.bindings[1].decides.set.clone();
+    which.bindings.retain(|binding| binding.decides.policy == "eager-split");
     let workflow = DecidingPolicy {
         set: set.clone(),
         ..decides("resilience", at(ConfigLayer::Workflow, "flow.toml", 9))
     };
-    which.seats[0].then =
+    which.bindings[0].then =
         vec![workflow, DecidingPolicy { set, ..decides("resilience", ConfigSource::default()) }];
     let text = which.text(&TerminalStyle::bare(100));
     for whose in [

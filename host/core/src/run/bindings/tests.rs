@@ -3,7 +3,7 @@
 use super::*;
 use crate::decision::Fault;
 
-fn pin(policy: &str) -> PolicyBinding {
+fn binding(policy: &str) -> PolicyBinding {
     PolicyBinding {
         capability: Capability::Splitting,
         policy: policy.to_owned(),
@@ -17,16 +17,16 @@ fn pin(policy: &str) -> PolicyBinding {
     }
 }
 
-fn behind(seats: &BindingTable) -> Vec<&str> {
-    let seat = &seats.seats[&(PolicyScope::Run, Capability::Splitting)];
-    seat.behind.iter().map(|replaced| replaced.pin.policy.as_str()).collect()
+fn replaced(table: &BindingTable) -> Vec<&str> {
+    let binding_state = &table.by_scope[&(PolicyScope::Run, Capability::Splitting)];
+    binding_state.replaced.iter().map(|replaced| replaced.binding.policy.as_str()).collect()
 }
 
 #[test]
 fn a_policy_that_answers_at_every_turn_and_fails_at_every_end_is_counted_as_failing() {
     // M3
-    let mut seats = BindingTable::from_pins(&[pin("a")], &Workflow::default());
-    let seat = seats.seats.get_mut(&(PolicyScope::Run, Capability::Splitting)).unwrap();
+    let mut table = BindingTable::from_bindings(&[binding("a")], &Workflow::default());
+    let binding_state = table.by_scope.get_mut(&(PolicyScope::Run, Capability::Splitting)).unwrap();
     let label = |failed: bool| {
         let fault = FaultRecord {
             by: DecisionSource::Configured,
@@ -36,7 +36,7 @@ fn a_policy_that_answers_at_every_turn_and_fails_at_every_end_is_counted_as_fail
             fault: Fault::OutOfFuel { limit: 1 },
             fuel: None,
             artifacts: BTreeMap::new(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         };
         Provenance {
             by: if failed { DecisionSource::BuiltIn } else { DecisionSource::Configured },
@@ -50,10 +50,11 @@ fn a_policy_that_answers_at_every_turn_and_fails_at_every_end_is_counted_as_fail
             artifacts: BTreeMap::new(),
             faults: if failed { vec![fault] } else { Vec::new() },
             abstained: Vec::new(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         }
     };
-    let mut broke = |failed, is_at_work| seat.count(&label(failed), is_at_work, 3).map(|(times, _)| times);
+    let mut broke =
+        |failed, is_at_work| binding_state.count(&label(failed), is_at_work, 3).map(|(times, _)| times);
     for _ in 0..2 {
         assert_eq!(broke(false, true), None);
         assert_eq!(broke(true, false), None);
@@ -71,23 +72,23 @@ fn a_policy_that_answers_at_every_turn_and_fails_at_every_end_is_counted_as_fail
 fn every_step_of_a_person_stands_behind_and_the_first_one_stays() {
     // M3
     let workflow = Workflow::default();
-    let mut seats = BindingTable::from_pins(&[pin("built-in"), pin("a")], &workflow);
-    let back = |seats: &BindingTable| {
-        seats.back(&PolicyScope::Run, Capability::Splitting, &workflow).map(|pin| pin.policy)
+    let mut table = BindingTable::from_bindings(&[binding("built-in"), binding("a")], &workflow);
+    let back = |table: &BindingTable| {
+        table.back(&PolicyScope::Run, Capability::Splitting, &workflow).map(|binding| binding.policy)
     };
-    assert_eq!(behind(&seats), ["built-in"]);
-    assert_eq!(back(&seats), None, "nobody put it in place");
+    assert_eq!(replaced(&table), ["built-in"]);
+    assert_eq!(back(&table), None, "nobody put it in place");
     for policy in ["b", "c", "b"] {
-        seats.put(&pin(policy), &workflow);
+        table.put(&binding(policy), &workflow);
     }
-    assert_eq!(behind(&seats), ["built-in", "a", "b", "c"]);
+    assert_eq!(replaced(&table), ["built-in", "a", "b", "c"]);
     for policy in ["c", "b", "a"] {
-        assert_eq!(back(&seats).as_deref(), Some(policy));
-        seats.roll_back(&pin(policy), &workflow);
+        assert_eq!(back(&table).as_deref(), Some(policy));
+        table.roll_back(&binding(policy), &workflow);
     }
-    assert_eq!(back(&seats), None);
+    assert_eq!(back(&table), None);
     for n in 0..20 {
-        seats.put(&pin(&n.to_string()), &workflow);
+        table.put(&binding(&n.to_string()), &workflow);
     }
-    assert_eq!(behind(&seats), ["built-in", "a", "13", "14", "15", "16", "17", "18"]);
+    assert_eq!(replaced(&table), ["built-in", "a", "13", "14", "15", "16", "17", "18"]);
 }

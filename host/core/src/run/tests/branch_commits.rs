@@ -140,7 +140,7 @@ fn what_a_review_made_is_looked_for_at_its_end_and_before_the_commit_that_it_is_
     let behind = |action: &Action| world.run.review_to_exclude(action).map(ToString::to_string);
     let is_look = |of: &str| {
         let of = of.to_owned();
-        move |action: &&Action| matches!(action, Action::Assess { phase, baseline: false, .. } if phase.as_str() == of)
+        move |action: &&Action| matches!(action, Action::MeasureWorkspace { phase, baseline: false, .. } if phase.as_str() == of)
     };
     let look = |of: &str| world.actions.iter().find(is_look(of)).and_then(behind);
     assert_eq!(look("10-review"), Some("10-review".to_owned()));

@@ -206,7 +206,7 @@ fn what_runs_before_the_work_runs_before_the_start_is_measured_and_once() {
         .iter()
         .filter_map(|action| match action {
             Action::Verify { command, attempt, .. } => Some(format!("{command} {attempt}")),
-            Action::Assess { baseline: true, .. } => Some("baseline".to_owned()),
+            Action::MeasureWorkspace { baseline: true, .. } => Some("baseline".to_owned()),
             Action::Spawn(_) => Some("spawn".to_owned()),
             _ => None,
         })
@@ -236,8 +236,8 @@ fn a_policy_is_told_what_a_command_said_before_the_work() {
         workflow.phases[0].objectives[0].verify = Some("test -f a".into());
         let world = ended(workflow, &[before, !before, true, true]);
         let judged = world.actions.iter().find_map(|action| match action {
-            Action::RequestDecision { question, .. } => match &question.ask {
-                PolicyQuery::Complete(seen) => Some(seen.session.clone()),
+            Action::RequestDecision { request, .. } => match &request.query {
+                PolicyQuery::Completion(seen) => Some(seen.session.clone()),
                 _ => None,
             },
             _ => None,
@@ -246,8 +246,8 @@ fn a_policy_is_told_what_a_command_said_before_the_work() {
         assert_eq!(judged.objectives[0].check_passed, Some(before));
         assert_eq!(judged.phase.check_passed, Some(!before));
         let briefed = world.actions.iter().find_map(|action| match action {
-            Action::RequestDecision { question, .. } => match &question.ask {
-                PolicyQuery::Brief(seen) => Some(seen.clone()),
+            Action::RequestDecision { request, .. } => match &request.query {
+                PolicyQuery::Prompting(seen) => Some(seen.clone()),
                 _ => None,
             },
             _ => None,

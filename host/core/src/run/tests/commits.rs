@@ -66,7 +66,7 @@ fn what_is_merged_and_lands_is_what_was_committed_before_its_checks() {
     assert_eq!(world.ending(), Some(RunOutcome::Done));
     assert_eq!(taken(&world), [pair("20a", "a"), pair("20b", "b"), pair("20", "whole")]);
     let named = world.actions.iter().find_map(|action| match action {
-        Action::Commit { phase, files, .. } if phase.as_str() == "20" => Some(files.clone()),
+        Action::CommitWorktree { phase, files, .. } if phase.as_str() == "20" => Some(files.clone()),
         _ => None,
     });
     assert_eq!(named.unwrap(), ["o0.txt", "o1.txt"], "each objective's files are looked for in the whole");

@@ -104,8 +104,8 @@ fn a_handoff_lists_what_is_open_of_any_phase() {
     assert_eq!(world.ending(), Some(RunOutcome::Done));
     // Whoever takes it up is told what the handoff says.
     let briefs = world.actions.iter().filter_map(|action| match action {
-        Action::RequestDecision { question, .. } => match &question.ask {
-            PolicyQuery::Brief(seen) if seen.phase.id.as_str() == "1" => seen.reported.as_ref(),
+        Action::RequestDecision { request, .. } => match &request.query {
+            PolicyQuery::Prompting(seen) if seen.phase.id.as_str() == "1" => seen.reported.as_ref(),
             _ => None,
         },
         _ => None,
@@ -169,11 +169,11 @@ fn only_the_last_look_says_what_is_gone_and_once() {
 /// What the first prompts of a phase are told of what others learnt, one prompt after the other.
 fn lessons(world: &TestRun, phase: &str) -> Vec<Vec<String>> {
     let asks = world.actions.iter().filter_map(|action| match action {
-        Action::RequestDecision { question, .. } => Some(&question.ask),
+        Action::RequestDecision { request, .. } => Some(&request.query),
         _ => None,
     });
     let briefs = asks.filter_map(|ask| match ask {
-        PolicyQuery::Brief(seen) if seen.phase.id.as_str() == phase => Some(&seen.lessons),
+        PolicyQuery::Prompting(seen) if seen.phase.id.as_str() == phase => Some(&seen.lessons),
         _ => None,
     });
     briefs.map(|lessons| lessons.iter().map(|lesson| lesson.text.clone()).collect()).collect()

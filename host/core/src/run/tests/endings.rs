@@ -155,8 +155,8 @@ fn that_an_agent_was_at_work_is_no_word_against_what_it_answers_later() {
 /// What policies were told last that agents had reported of it, and whether that was before the prompt.
 fn reported_of_a(world: &TestRun) -> Option<(ObjectiveStatus, String, bool)> {
     let told = world.actions.iter().rev().find_map(|action| match action {
-        Action::RequestDecision { question, .. } => match &question.ask {
-            PolicyQuery::Complete(seen) => seen.session.objectives[0].reported.clone(),
+        Action::RequestDecision { request, .. } => match &request.query {
+            PolicyQuery::Completion(seen) => seen.session.objectives[0].reported.clone(),
             _ => None,
         },
         _ => None,
@@ -257,8 +257,8 @@ fn person_answers(policy: &'static str, reads: &str) {
     world.go();
     assert_eq!(world.ending(), Some(RunOutcome::Done));
     let seen = world.actions.iter().rev().find_map(|action| match action {
-        Action::RequestDecision { question, .. } => match &question.ask {
-            PolicyQuery::Brief(seen) => Some(seen),
+        Action::RequestDecision { request, .. } => match &request.query {
+            PolicyQuery::Prompting(seen) => Some(seen),
             _ => None,
         },
         _ => None,
@@ -280,8 +280,8 @@ fn what_is_reported_beside_a_prompt_is_judged_with_it() {
     report(&mut world, "s1", AgentReport::ObjectiveUpdate { objective, status, note });
     world.go();
     let judged = world.actions.iter().filter_map(|action| match action {
-        Action::RequestDecision { question, .. } => match &question.ask {
-            PolicyQuery::Complete(seen) => Some(&seen.session.objectives),
+        Action::RequestDecision { request, .. } => match &request.query {
+            PolicyQuery::Completion(seen) => Some(&seen.session.objectives),
             _ => None,
         },
         _ => None,

@@ -10,10 +10,10 @@ use super::test_run::TestRun;
 pub(super) const REASON: &str = "the test says so";
 
 impl TestRun {
-    pub(super) fn decide(&self, ask: &PolicyQuery) -> Decision {
+    pub(super) fn decide(&self, query: &PolicyQuery) -> Decision {
         let reason = REASON.to_owned();
-        match ask {
-            PolicyQuery::Assess(o) => {
+        match query {
+            PolicyQuery::Exhaustion(o) => {
                 let code =
                     o.signals.iter().rfind(|s| s.prompt == o.session.prompts).and_then(|s| s.code.as_deref());
                 let verdict = match (o.occasion, code) {
@@ -35,16 +35,16 @@ impl TestRun {
                 };
                 let used = o.session.occupancy.used_tokens.unwrap_or(0);
                 let warning = (used >= 850).then(|| "nearly full".to_owned());
-                Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning, reason })
+                Decision::Exhaustion(Assessment { verdict, evidence: Vec::new(), warning, reason })
             }
-            PolicyQuery::Complete(o) => {
+            PolicyQuery::Completion(o) => {
                 let left = self.unfinished.get();
                 self.unfinished.set(left.saturating_sub(1));
                 let done = o.session.objectives.iter().filter(|_| left == 0);
                 let done = done.map(|objective| objective.id.clone()).collect();
-                Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+                Decision::Completion(CompletionDecision { done, evidence: Vec::new(), reason })
             }
-            PolicyQuery::Recover(o) => {
+            PolicyQuery::Recovery(o) => {
                 let told = self.recovery.as_ref().filter(|(verdict, _)| *verdict == o.assessment.verdict);
                 let action = match o.assessment.verdict {
                     _ if let Some((_, action)) = told => action.clone(),
@@ -54,7 +54,7 @@ impl TestRun {
                     Verdict::Exhausted => RecoveryAction::HandOff,
                     _ => RecoveryAction::Retry,
                 };
-                Decision::Recover(RecoveryDecision { action, reason })
+                Decision::Recovery(RecoveryDecision { action, reason })
             }
             PolicyQuery::Compaction(o) => {
                 let used = o.session.occupancy.used_tokens.unwrap_or(0);
@@ -67,7 +67,7 @@ impl TestRun {
                 };
                 Decision::Compaction(CompactionDecision { action, reason })
             }
-            PolicyQuery::Offload(o) => {
+            PolicyQuery::Offloading(o) => {
                 let used = o.session.occupancy.used_tokens.unwrap_or(0);
                 let all = || o.items.iter().map(|item| item.id.clone()).collect();
                 let items = if used >= self.offload_from {
@@ -75,9 +75,9 @@ impl TestRun {
                 } else {
                     Vec::new()
                 };
-                Decision::Offload(OffloadingDecision { items, reason })
+                Decision::Offloading(OffloadingDecision { items, reason })
             }
-            PolicyQuery::Split(o) => {
+            PolicyQuery::Splitting(o) => {
                 let asked = matches!(o.occasion, SplitTrigger::PhaseStart | SplitTrigger::OutOfContinuations);
                 let may = o.occasion == SplitTrigger::PhaseStart && o.objectives.len() > 1;
                 let asked_for = o.occasion == SplitTrigger::Requested && self.split_on_request;
@@ -87,9 +87,9 @@ impl TestRun {
                     Some(action) if asked && o.phase.depth == 0 => action.clone(),
                     _ => SplitAction::Keep,
                 };
-                Decision::Split(SplitDecision { action, reason })
+                Decision::Splitting(SplitDecision { action, reason })
             }
-            PolicyQuery::Budget(o) => {
+            PolicyQuery::Budgeting(o) => {
                 let more = o.phase.budget.turns_used + o.base_turns.unwrap_or(0);
                 let is_given = |spent: &TurnUsage| {
                     let moved = spent.files_changed > 0 || spent.objectives_done > 0;
@@ -97,9 +97,9 @@ impl TestRun {
                 };
                 let max_turns =
                     if o.spent.as_ref().is_some_and(is_given) { Some(more) } else { o.base_turns };
-                Decision::Budget(TurnBudget { max_turns, reason })
+                Decision::Budgeting(TurnBudget { max_turns, reason })
             }
-            PolicyQuery::Brief(o) => Decision::Brief(PromptDraft {
+            PolicyQuery::Prompting(o) => Decision::Prompting(PromptDraft {
                 prompt: format!(
                     "{:?} {:?} {:?} {:?} {:?} {:?}",
                     o.kind, o.focus, o.phase.iteration, o.result_file, o.result_files, o.conflict
@@ -107,7 +107,7 @@ impl TestRun {
                 left_out: Vec::new(),
                 reason,
             }),
-            PolicyQuery::Compose(o) => Decision::Compose(HandoffDraft {
+            PolicyQuery::Handoff(o) => Decision::Handoff(HandoffDraft {
                 document: format!("{:?}", o.attempts),
                 index: "index".into(),
                 continuer: if self.lead { SuccessorKind::Lead } else { SuccessorKind::Successor },

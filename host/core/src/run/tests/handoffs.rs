@@ -35,18 +35,20 @@ fn rows(world: &TestRun) -> Vec<HandoffSummary> {
 
 fn composed(world: &TestRun) -> Vec<&HandoffObservation> {
     let asks = world.actions.iter().filter_map(|action| match action {
-        Action::RequestDecision { question, .. } => Some(&question.ask),
+        Action::RequestDecision { request, .. } => Some(&request.query),
         _ => None,
     });
-    asks.filter_map(|ask| if let PolicyQuery::Compose(seen) = ask { Some(&**seen) } else { None }).collect()
+    asks.filter_map(|query| if let PolicyQuery::Handoff(seen) = query { Some(&**seen) } else { None })
+        .collect()
 }
 
 fn briefed(world: &TestRun) -> Vec<&HandoffObservation> {
     let asks = world.actions.iter().filter_map(|action| match action {
-        Action::RequestDecision { question, .. } => Some(&question.ask),
+        Action::RequestDecision { request, .. } => Some(&request.query),
         _ => None,
     });
-    asks.filter_map(|ask| if let PolicyQuery::Brief(seen) = ask { Some(&**seen) } else { None }).collect()
+    asks.filter_map(|query| if let PolicyQuery::Prompting(seen) = query { Some(&**seen) } else { None })
+        .collect()
 }
 
 fn names(world: &TestRun) -> Vec<&'static str> {
@@ -143,8 +145,8 @@ fn a_stop_leaves_a_handoff_and_the_next_host_a_better_one() {
     assert!(composed(&world).is_empty(), "nobody is asked while the host stops");
     // The session may write until it is gone: only then the disk is looked at, and the handoff written.
     let last = |is: fn(&Action) -> bool| world.actions.iter().rposition(is).unwrap();
-    let ends = last(|action| matches!(action, Action::End { .. }));
-    let looks = last(|action| matches!(action, Action::Assess { .. }));
+    let ends = last(|action| matches!(action, Action::EndSession { .. }));
+    let looks = last(|action| matches!(action, Action::MeasureWorkspace { .. }));
     let writes = last(|action| matches!(action, Action::WriteHandoff { .. }));
     assert!(ends < looks && looks < writes, "{ends} {looks} {writes}");
     let document = world.actions.iter().rev().find_map(|action| match action {
@@ -282,10 +284,11 @@ fn a_secret_is_refused_whatever_the_policy_says() {
 #[test]
 fn a_handoff_that_nobody_could_inspect_keeps_the_words_of_agents_back() {
     let mut world = exhausted();
-    while !matches!(world.actions.last(), Some(Action::Inspect { .. })) {
+    while !matches!(world.actions.last(), Some(Action::ValidateHandoff { .. })) {
         world.step();
     }
-    let open = world.run.pending().iter().find(|i| matches!(i.action, Action::Inspect { .. })).unwrap().id;
+    let open =
+        world.run.pending().iter().find(|i| matches!(i.action, Action::ValidateHandoff { .. })).unwrap().id;
     world.forget();
     world.put(Input::Outcome { action: open, outcome: ActionOutcome::Failed { error: "no disk".into() } });
     world.go();

@@ -8,7 +8,7 @@ use super::test_run::{ScriptedTurn, TestRun, workflow};
 /// The facts of every question, in order.
 fn told(world: &TestRun) -> Vec<QueryFacts> {
     let facts = |action: &Action| match action {
-        Action::RequestDecision { question, .. } => Some(question.facts.clone()),
+        Action::RequestDecision { request, .. } => Some(request.facts.clone()),
         _ => None,
     };
     world.actions.iter().filter_map(facts).collect()

@@ -184,8 +184,8 @@ fn a_session_was_at_work_since_it_began_not_since_the_epoch() {
         .actions
         .iter()
         .filter_map(|action| match action {
-            Action::RequestDecision { question, .. } => match &question.ask {
-                PolicyQuery::Assess(observation) => Some(observation.session.active_ms),
+            Action::RequestDecision { request, .. } => match &request.query {
+                PolicyQuery::Exhaustion(observation) => Some(observation.session.active_ms),
                 _ => None,
             },
             _ => None,

@@ -15,11 +15,11 @@ fn three() -> TestRun {
 /// What the policy saw when it wrote prompts for a phase.
 fn briefed<'w>(world: &'w TestRun, phase: &str) -> Vec<&'w HandoffObservation> {
     let asks = world.actions.iter().filter_map(|action| match action {
-        Action::RequestDecision { question, .. } => Some(&question.ask),
+        Action::RequestDecision { request, .. } => Some(&request.query),
         _ => None,
     });
     asks.filter_map(|ask| match ask {
-        PolicyQuery::Brief(seen) if seen.phase.id.as_str() == phase => Some(&**seen),
+        PolicyQuery::Prompting(seen) if seen.phase.id.as_str() == phase => Some(&**seen),
         _ => None,
     })
     .collect()

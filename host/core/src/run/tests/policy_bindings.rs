@@ -14,7 +14,7 @@ use crate::workflow::{PolicyScope, Workflow};
 
 const ASKED: Capability = Capability::Offloading;
 
-fn pin(policy: &str, scope: PolicyScope) -> PolicyBinding {
+fn bind(policy: &str, scope: PolicyScope) -> PolicyBinding {
     PolicyBinding {
         capability: ASKED,
         policy: policy.to_owned(),
@@ -32,11 +32,11 @@ fn in_phase(phase: &str) -> PolicyScope {
     PolicyScope::Phase { phase: phase.into() }
 }
 
-/// A run with these pins, whose only session works.
+/// A run with these bindings, whose only session works.
 fn at_work(workflow: Workflow, begins_with: &[PolicyBinding]) -> TestRun {
     let mut world = TestRun::new(workflow);
-    let Some(Input::Started { pins, .. }) = world.queue.front_mut() else { panic!("it starts") };
-    *pins = begins_with.to_vec();
+    let Some(Input::Started { bindings, .. }) = world.queue.front_mut() else { panic!("it starts") };
+    *bindings = begins_with.to_vec();
     while !world.notices.iter().any(|notice| matches!(notice, ProgressEvent::Prompted { .. })) {
         assert!(world.step(), "a session begins");
     }
@@ -52,8 +52,8 @@ fn apply(world: &mut TestRun, input: Input) -> Vec<Action> {
 fn ask(world: &mut TestRun, n: usize) -> (RequestId, PolicyScope) {
     let session = world.run.live_sessions()[0].clone();
     let item = ContextItem { id: format!("result-{n}"), kind: ContextItemKind::ToolResult, tokens: 25_000 };
-    match apply(world, Input::Offered { session, item }).as_slice() {
-        [Action::RequestDecision { request, scope, .. }] => (*request, scope.clone()),
+    match apply(world, Input::ToolResultOffered { session, item }).as_slice() {
+        [Action::RequestDecision { request_id, scope, .. }] => (*request_id, scope.clone()),
         other => panic!("{other:?}"),
     }
 }
@@ -67,7 +67,7 @@ fn by(policy: &str, faulty: &[&str]) -> Provenance {
         settings: None,
         fuel: None,
         artifacts: Default::default(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     };
     Provenance {
         by: if faulty.is_empty() { DecisionSource::Configured } else { DecisionSource::BuiltIn },
@@ -79,13 +79,16 @@ fn by(policy: &str, faulty: &[&str]) -> Provenance {
 }
 
 fn answer(world: &mut TestRun, n: usize, label: Provenance) -> Vec<Action> {
-    let (request, _) = ask(world, n);
+    let (request_id, _) = ask(world, n);
     let kept = OffloadingDecision { items: Vec::new(), reason: "small".into() };
-    apply(world, Input::Decided { request, result: Ok(Decision::Offload(kept)), label: Box::new(label) })
+    apply(
+        world,
+        Input::Decided { request_id, result: Ok(Decision::Offloading(kept)), label: Box::new(label) },
+    )
 }
 
 fn deciding(world: &TestRun) -> Vec<&str> {
-    world.run.pins().map(|pin| pin.policy.as_str()).collect()
+    world.run.bindings().map(|binding| binding.policy.as_str()).collect()
 }
 
 fn taken_back(actions: &[Action]) -> bool {
@@ -97,8 +100,8 @@ fn taken_back(actions: &[Action]) -> bool {
 #[test]
 fn after_three_faults_in_a_row_the_one_behind_decides_again() {
     // M3
-    let pins = [pin("built-in", PolicyScope::Run), pin("mine", PolicyScope::Run)];
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let bindings = [bind("built-in", PolicyScope::Run), bind("mine", PolicyScope::Run)];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &bindings);
     assert_eq!(deciding(&world), ["mine"]);
     let course = [
         by("built-in", &["mine"]),
@@ -125,7 +128,7 @@ fn the_breaker_can_be_set_and_turned_off() {
         let mut workflow = workflow(&[("1", &["a", "b"])]);
         workflow.policies.breaker = breaker;
         let mut world =
-            at_work(workflow, &[pin("built-in", PolicyScope::Run), pin("mine", PolicyScope::Run)]);
+            at_work(workflow, &[bind("built-in", PolicyScope::Run), bind("mine", PolicyScope::Run)]);
         let broke = (1..=10).find(|n| {
             answer(&mut world, *n, by("built-in", &["mine"]));
             deciding(&world) == ["built-in"]
@@ -139,13 +142,12 @@ fn faults_of_one_that_was_replaced_are_not_its_successors() {
     // M3
     let mut world = at_work(
         workflow(&[("1", &["a", "b"])]),
-        &[pin("built-in", PolicyScope::Run), pin("old", PolicyScope::Run)],
+        &[bind("built-in", PolicyScope::Run), bind("old", PolicyScope::Run)],
     );
     answer(&mut world, 1, by("built-in", &["old"]));
     answer(&mut world, 2, by("built-in", &["old"]));
     let (under_way, _) = ask(&mut world, 3);
-    let change =
-        Input::PolicyChanged { pins: vec![pin("new", PolicyScope::Run)], cause: PolicyChangeCause::Command };
+    let change = change_to(bind("new", PolicyScope::Run));
     let told = apply(&mut world, change);
     assert!(
         matches!(&told[..], [Action::Notify(ProgressEvent::PolicyChanged { was, .. })] if *was == ["old"]),
@@ -155,7 +157,7 @@ fn faults_of_one_that_was_replaced_are_not_its_successors() {
     apply(
         &mut world,
         Input::Decided {
-            request: under_way,
+            request_id: under_way,
             result: Err(Fault::Trap { message: "late".into() }),
             label: Box::new(fault),
         },
@@ -163,8 +165,8 @@ fn faults_of_one_that_was_replaced_are_not_its_successors() {
     answer(&mut world, 4, by("built-in", &["new"]));
     answer(&mut world, 5, by("built-in", &["new"]));
     assert_eq!(deciding(&world), ["new"]);
-    let seat = world.run.seats().next().unwrap();
-    assert_eq!((seat.faults_in_row, seat.behind.len()), (2, 2), "what the run began with can come back");
+    let view = world.run.binding_views().next().unwrap();
+    assert_eq!((view.faults_in_row, view.replaced.len()), (2, 2), "what the run began with can come back");
 }
 
 #[test]
@@ -172,13 +174,16 @@ fn a_question_goes_to_the_narrowest_scope() {
     // M4
     let role = PolicyScope::Role { role: "executor".into() };
     let cases = [
-        (vec![pin("run", PolicyScope::Run)], PolicyScope::Run),
-        (vec![pin("run", PolicyScope::Run), pin("role", role.clone())], role.clone()),
-        (vec![pin("phase", in_phase("1")), pin("run", PolicyScope::Run), pin("role", role)], in_phase("1")),
-        (vec![pin("run", PolicyScope::Run), pin("other", in_phase("2"))], PolicyScope::Run),
+        (vec![bind("run", PolicyScope::Run)], PolicyScope::Run),
+        (vec![bind("run", PolicyScope::Run), bind("role", role.clone())], role.clone()),
+        (
+            vec![bind("phase", in_phase("1")), bind("run", PolicyScope::Run), bind("role", role)],
+            in_phase("1"),
+        ),
+        (vec![bind("run", PolicyScope::Run), bind("other", in_phase("2"))], PolicyScope::Run),
     ];
-    for (pins, scope) in cases {
-        let mut world = at_work(workflow(&[("1", &["a", "b"]), ("2", &["c"])]), &pins);
+    for (bindings, scope) in cases {
+        let mut world = at_work(workflow(&[("1", &["a", "b"]), ("2", &["c"])]), &bindings);
         assert_eq!(ask(&mut world, 0).1, scope);
     }
 }
@@ -186,9 +191,9 @@ fn a_question_goes_to_the_narrowest_scope() {
 #[test]
 fn a_change_is_the_same_when_the_journal_is_folded_again() {
     // M3
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[bind("built-in", PolicyScope::Run)]);
     world.queue.push_back(Input::PolicyChanged {
-        pins: vec![pin("mine", in_phase("1"))],
+        bindings: vec![bind("mine", in_phase("1"))],
         cause: PolicyChangeCause::File,
     });
     world
@@ -207,18 +212,18 @@ fn a_change_is_the_same_when_the_journal_is_folded_again() {
 fn the_view_names_every_policy_that_decides_and_the_one_for_the_rest_last() {
     // M3
     let of =
-        |capability: Capability, policy: &str| PolicyBinding { capability, ..pin(policy, PolicyScope::Run) };
-    let view_of = |pins: &[PolicyBinding]| {
-        let world = at_work(workflow(&[("1", &["a"])]), pins);
+        |capability: Capability, policy: &str| PolicyBinding { capability, ..bind(policy, PolicyScope::Run) };
+    let view_of = |bindings: &[PolicyBinding]| {
+        let world = at_work(workflow(&[("1", &["a"])]), bindings);
         world.run.view(world.now).unwrap().phases[0].policy.clone()
     };
     let digest = |policy: &str| Digest::of(policy).short().to_string();
     let whole = Capability::ALL.map(|capability| of(capability, "resilience"));
     assert_eq!(view_of(&whole), format!("resilience@{}", digest("resilience")));
-    let mut pins = whole.to_vec();
-    pins.push(of(Capability::Handoff, "torch"));
+    let mut bindings = whole.to_vec();
+    bindings.push(of(Capability::Handoff, "torch"));
     assert_eq!(
-        view_of(&pins),
+        view_of(&bindings),
         format!("torch@{} (handoff), resilience@{}", digest("torch"), digest("resilience"))
     );
     assert_eq!(view_of(&[]), "");
@@ -226,15 +231,15 @@ fn the_view_names_every_policy_that_decides_and_the_one_for_the_rest_last() {
 
 /// A policy with others behind it.
 fn chain(first: &str, then: &[&str]) -> PolicyBinding {
-    let link = |policy: &&str| pin(policy, PolicyScope::Run).first();
-    PolicyBinding { then: then.iter().map(link).collect(), ..pin(first, PolicyScope::Run) }
+    let link = |policy: &&str| bind(policy, PolicyScope::Run).first();
+    PolicyBinding { then: then.iter().map(link).collect(), ..bind(first, PolicyScope::Run) }
 }
 
 #[test]
 fn faults_of_any_link_count_and_abstaining_is_no_fault() {
     // M3
-    let pins = [pin("built-in", PolicyScope::Run), chain("team", &["rules", "built-in"])];
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let bindings = [bind("built-in", PolicyScope::Run), chain("team", &["rules", "built-in"])];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &bindings);
     let fails = |policy: &str| {
         let mut label = by("built-in", &[policy]);
         label.faults[0].by = DecisionSource::Next;
@@ -250,9 +255,9 @@ fn faults_of_any_link_count_and_abstaining_is_no_fault() {
             settings: Digest::of("{}"),
             fuel: 7,
             artifacts: Default::default(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         }],
-        behind: Vec::new(),
+        nested: Vec::new(),
         ..by("built-in", &[])
     };
     for n in 0..6 {
@@ -268,7 +273,11 @@ fn faults_of_any_link_count_and_abstaining_is_no_fault() {
     assert!(!taken_back(&answer(&mut world, 9, fails("rules"))));
     assert!(!taken_back(&answer(&mut world, 10, fails("rules"))));
     assert!(taken_back(&answer(&mut world, 11, fails("rules"))));
-    assert_eq!(links(world.run.pins().next().unwrap()), ["team", "built-in"], "the others did nothing wrong");
+    assert_eq!(
+        links(world.run.bindings().next().unwrap()),
+        ["team", "built-in"],
+        "the others did nothing wrong"
+    );
 }
 
 /// What is said when a policy is taken back: who, for whom, and whether that one has decided before.
@@ -295,30 +304,34 @@ fn next(policy: &str, faulty: &[(&str, DecisionSource)]) -> Provenance {
 #[test]
 fn a_policy_that_keeps_failing_leaves_the_rest_of_its_list_in_place() {
     // M3, M4
-    let pins = [pin("built-in", PolicyScope::Run), chain("bad", &["growth", "built-in"])];
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let bindings = [bind("built-in", PolicyScope::Run), chain("bad", &["growth", "built-in"])];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &bindings);
     let fault = ("bad", DecisionSource::Configured);
     assert!(!taken_back(&answer(&mut world, 0, next("growth", &[fault]))));
     assert!(!taken_back(&answer(&mut world, 1, next("growth", &[fault]))));
     let told = answer(&mut world, 2, next("growth", &[fault]));
     assert_eq!(told_back(&told), ("bad".into(), vec!["growth".into(), "built-in".into()], true));
-    let seat = world.run.seats().next().unwrap();
-    assert_eq!(links(seat.pin), ["growth", "built-in"]);
-    assert_eq!((seat.proven, seat.behind.len()), (None, 1), "after a fault the rest of the list is asked");
+    let view = world.run.binding_views().next().unwrap();
+    assert_eq!(links(view.binding), ["growth", "built-in"]);
+    assert_eq!(
+        (view.last_known_good, view.replaced.len()),
+        (None, 1),
+        "after a fault the rest of the list is asked"
+    );
     // The next one that fails is taken out as well; what is left is what the run has of its own.
     let fault = ("growth", DecisionSource::Configured);
     answer(&mut world, 3, next("built-in", &[fault]));
     answer(&mut world, 4, next("built-in", &[fault]));
     let told = answer(&mut world, 5, by("built-in", &["growth"]));
     assert_eq!(told_back(&told), ("growth".into(), vec!["built-in".into()], true));
-    assert_eq!(world.run.seats().next().unwrap().behind.len(), 0);
+    assert_eq!(world.run.binding_views().next().unwrap().replaced.len(), 0);
 }
 
 #[test]
 fn what_takes_over_decides_again_only_if_it_has_decided() {
     // M3
-    let pins = [pin("built-in", PolicyScope::Run), chain("bad", &["growth", "built-in"])];
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let bindings = [bind("built-in", PolicyScope::Run), chain("bad", &["growth", "built-in"])];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &bindings);
     let both = [("bad", DecisionSource::Configured), ("growth", DecisionSource::Next)];
     answer(&mut world, 0, next("built-in", &both));
     answer(&mut world, 1, next("built-in", &both));
@@ -329,8 +342,8 @@ fn what_takes_over_decides_again_only_if_it_has_decided() {
 #[test]
 fn one_in_the_middle_that_fails_is_the_one_that_is_named() {
     // M3: rules stands first and abstains; its later answers are its own.
-    let pins = [pin("built-in", PolicyScope::Run), chain("rules", &["bad", "built-in"])];
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let bindings = [bind("built-in", PolicyScope::Run), chain("rules", &["bad", "built-in"])];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &bindings);
     let fault = ("bad", DecisionSource::Next);
     answer(&mut world, 0, next("built-in", &[fault]));
     answer(&mut world, 1, next("built-in", &[fault]));
@@ -339,15 +352,15 @@ fn one_in_the_middle_that_fails_is_the_one_that_is_named() {
     assert_eq!(deciding(&world), ["rules"]);
 
     // A switch is not taken back for what stands behind it, and what it replaced loses the failing one as well.
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[bind("built-in", PolicyScope::Run)]);
     for policy in ["house", "rules"] {
-        let put = world.run.with_previous_chain(pin(policy, PolicyScope::Run), PolicyChangeCause::Command);
-        apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: PolicyChangeCause::Command });
+        let put = world.run.with_previous_chain(bind(policy, PolicyScope::Run), PolicyChangeCause::Command);
+        apply(&mut world, change_to(put));
     }
     let fault = ("house", DecisionSource::Next);
     (0..3).for_each(|n| drop(answer(&mut world, n, next("built-in", &[fault]))));
-    let seat = world.run.seats().next().unwrap();
-    assert_eq!(links(seat.pin), ["rules", "built-in"]);
+    let view = world.run.binding_views().next().unwrap();
+    assert_eq!(links(view.binding), ["rules", "built-in"]);
     assert!(step_back(&mut world.run, PolicyScope::Run));
     assert_eq!(deciding(&world), ["built-in"]);
 }
@@ -357,8 +370,8 @@ fn a_policy_that_fails_on_all_that_it_does_not_abstain_from_is_taken_back() {
     // M3
     let mut workflow = workflow(&[("1", &["a", "b"])]);
     workflow.policies.breaker = 3;
-    let pins = [pin("built-in", PolicyScope::Run), chain("bad", &["built-in"])];
-    let mut world = at_work(workflow, &pins);
+    let bindings = [bind("built-in", PolicyScope::Run), chain("bad", &["built-in"])];
+    let mut world = at_work(workflow, &bindings);
     let abstains = || Provenance {
         by: DecisionSource::Next,
         abstained: vec![AbstentionRecord {
@@ -368,7 +381,7 @@ fn a_policy_that_fails_on_all_that_it_does_not_abstain_from_is_taken_back() {
             settings: Digest::of("{}"),
             fuel: 7,
             artifacts: Default::default(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         }],
         ..by("built-in", &[])
     };
@@ -376,7 +389,7 @@ fn a_policy_that_fails_on_all_that_it_does_not_abstain_from_is_taken_back() {
     for (n, label) in [fails(), abstains(), fails(), abstains()].into_iter().enumerate() {
         assert!(!taken_back(&answer(&mut world, n, label)));
     }
-    assert_eq!(world.run.seats().next().unwrap().faults_in_row, 2);
+    assert_eq!(world.run.binding_views().next().unwrap().faults_in_row, 2);
     assert!(taken_back(&answer(&mut world, 4, fails())));
     assert_eq!(deciding(&world), ["built-in"]);
 
@@ -389,8 +402,8 @@ fn a_policy_that_fails_on_all_that_it_does_not_abstain_from_is_taken_back() {
 #[test]
 fn the_view_says_who_decided_even_if_it_decides_no_more() {
     // M3
-    let pins = [pin("built-in", PolicyScope::Run), chain("bad", &["built-in"])];
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let bindings = [bind("built-in", PolicyScope::Run), chain("bad", &["built-in"])];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &bindings);
     let decided = |world: &TestRun| -> Vec<(String, u32)> {
         let rows = world.run.view(world.now).unwrap().policy_decisions;
         rows.into_iter().map(|row| (row.policy, row.decided[&ASKED])).collect()
@@ -410,13 +423,13 @@ fn the_view_says_who_decided_even_if_it_decides_no_more() {
 fn what_is_put_in_place_keeps_the_chain_behind_it() {
     // M3, M4: what it abstains from is decided as before.
     let run = run_of(&[chain("team", &["rules", "built-in"])]);
-    let put = |pin: PolicyBinding| links(&run.with_previous_chain(pin, PolicyChangeCause::Command));
-    assert_eq!(put(pin("mine", PolicyScope::Run)), ["mine", "team", "rules", "built-in"]);
-    assert_eq!(put(pin("mine", in_phase("1"))), ["mine", "team", "rules", "built-in"]);
+    let put = |binding: PolicyBinding| links(&run.with_previous_chain(binding, PolicyChangeCause::Command));
+    assert_eq!(put(bind("mine", PolicyScope::Run)), ["mine", "team", "rules", "built-in"]);
+    assert_eq!(put(bind("mine", in_phase("1"))), ["mine", "team", "rules", "built-in"]);
     // Another build, or other settings, of one that decides takes its place.
-    let newer = |policy| PolicyBinding { component: Digest::of("newer"), ..pin(policy, PolicyScope::Run) };
+    let newer = |policy| PolicyBinding { component: Digest::of("newer"), ..bind(policy, PolicyScope::Run) };
     assert_eq!(put(newer("team")), ["team", "rules", "built-in"]);
-    let set = PolicyBinding { settings: Digest::of("other"), ..pin("built-in", PolicyScope::Run) };
+    let set = PolicyBinding { settings: Digest::of("other"), ..bind("built-in", PolicyScope::Run) };
     assert_eq!(put(set), ["built-in", "team", "rules"]);
     // A file that changed takes its own place, not that of another one.
     let changed = run.with_previous_chain(newer("rules"), PolicyChangeCause::File);
@@ -424,51 +437,56 @@ fn what_is_put_in_place_keeps_the_chain_behind_it() {
     assert_eq!(changed.then[0].component, Digest::of("newer"));
     // Where a chain grows too long, the last of all stays.
     let long = run_of(&[chain("a", &["b", "c", "d", "built-in"])]);
-    let longer = long.with_previous_chain(pin("mine", PolicyScope::Run), PolicyChangeCause::Command);
+    let longer = long.with_previous_chain(bind("mine", PolicyScope::Run), PolicyChangeCause::Command);
     assert_eq!(links(&longer), ["mine", "a", "b", "c", "built-in"]);
 }
 
-fn links(pin: &PolicyBinding) -> Vec<String> {
-    pin.links().map(|link| link.policy).collect()
+/// A person puts this in place.
+fn change_to(binding: PolicyBinding) -> Input {
+    Input::PolicyChanged { bindings: vec![binding], cause: PolicyChangeCause::Command }
 }
 
-fn run_of(pins: &[PolicyBinding]) -> Run {
+fn links(binding: &PolicyBinding) -> Vec<String> {
+    binding.links().map(|link| link.policy).collect()
+}
+
+fn run_of(bindings: &[PolicyBinding]) -> Run {
     let mut run = Run::new();
     run.workflow = workflow(&[("1", &["a"])]);
-    run.change_pins(pins, PolicyChangeCause::Command);
+    run.apply_binding_changes(bindings, PolicyChangeCause::Command);
     run
 }
 
 #[test]
 fn what_was_rolled_back_comes_back_in_no_narrower_scope() {
     // M3
-    let mut run = run_of(&[pin("resilience", PolicyScope::Run)]);
-    let put = |run: &mut Run, pin: PolicyBinding| {
-        let pin = run.with_previous_chain(pin, PolicyChangeCause::Command);
-        run.change_pins(&[pin], PolicyChangeCause::Command);
+    let mut run = run_of(&[bind("resilience", PolicyScope::Run)]);
+    let put = |run: &mut Run, binding: PolicyBinding| {
+        let binding = run.with_previous_chain(binding, PolicyChangeCause::Command);
+        run.apply_binding_changes(&[binding], PolicyChangeCause::Command);
     };
-    put(&mut run, pin("house", PolicyScope::Run));
-    put(&mut run, pin("trapper", in_phase("1")));
-    let seat = |run: &Run| {
-        let seat = run.seats().find(|seat| seat.pin.scope == in_phase("1")).unwrap();
-        (links(seat.pin), seat.behind.into_iter().map(links).collect::<Vec<_>>())
+    put(&mut run, bind("house", PolicyScope::Run));
+    put(&mut run, bind("trapper", in_phase("1")));
+    let view = |run: &Run| {
+        let view = run.binding_views().find(|view| view.binding.scope == in_phase("1")).unwrap();
+        (links(view.binding), view.replaced.into_iter().map(links).collect::<Vec<_>>())
     };
-    let (decides, behind) = seat(&run);
+    let (decides, replaced) = view(&run);
     assert_eq!(decides, ["trapper", "house", "resilience"]);
-    assert_eq!(behind, [["house", "resilience"]]);
-    run.change_pins(&[pin("resilience", PolicyScope::Run)], PolicyChangeCause::Rollback);
-    let (decides, behind) = seat(&run);
+    assert_eq!(replaced, [["house", "resilience"]]);
+    run.apply_binding_changes(&[bind("resilience", PolicyScope::Run)], PolicyChangeCause::Rollback);
+    let (decides, replaced) = view(&run);
     assert_eq!(decides, ["trapper", "resilience"]);
-    assert_eq!(behind, [["resilience"]]);
+    assert_eq!(replaced, [["resilience"]]);
 }
 
 #[test]
 fn the_breaker_goes_back_one_step_whether_that_one_was_asked_or_not() {
     // M3
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[bind("built-in", PolicyScope::Run)]);
     for policy in ["good", "bad"] {
-        let put = world.run.with_previous_chain(pin(policy, PolicyScope::Run), PolicyChangeCause::Command);
-        apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: PolicyChangeCause::Command });
+        let put = world.run.with_previous_chain(bind(policy, PolicyScope::Run), PolicyChangeCause::Command);
+        apply(&mut world, change_to(put));
     }
     (1..=3).for_each(|n| drop(answer(&mut world, n, by("good", &["bad"]))));
     assert_eq!(deciding(&world), ["good"]);
@@ -476,7 +494,7 @@ fn the_breaker_goes_back_one_step_whether_that_one_was_asked_or_not() {
     let mut late = by("built-in", &["good"]);
     late.faults[0].settings = Some(Digest::of("others"));
     answer(&mut world, 4, late);
-    assert_eq!(world.run.seats().next().unwrap().faults_in_row, 0);
+    assert_eq!(world.run.binding_views().next().unwrap().faults_in_row, 0);
     assert!(step_back(&mut world.run, PolicyScope::Run));
     assert_eq!(deciding(&world), ["built-in"]);
 }
@@ -488,20 +506,14 @@ fn what_decides_already_is_no_step_and_stays_chosen_by_whom_it_was() {
         crate::workflow::ConfigSource { layer: crate::workflow::ConfigLayer::Workflow, ..Default::default() };
     let mut world = at_work(
         workflow(&[("1", &["a", "b"])]),
-        &[PolicyBinding { from: from.clone(), ..pin("own", PolicyScope::Run) }],
+        &[PolicyBinding { from: from.clone(), ..bind("own", PolicyScope::Run) }],
     );
-    let told = apply(
-        &mut world,
-        Input::PolicyChanged { pins: vec![pin("own", PolicyScope::Run)], cause: PolicyChangeCause::Command },
-    );
+    let told = apply(&mut world, change_to(bind("own", PolicyScope::Run)));
     assert_eq!(told, []);
-    assert_eq!(world.run.seats().next().unwrap().pin.from, from);
+    assert_eq!(world.run.binding_views().next().unwrap().binding.from, from);
     assert!(!step_back(&mut world.run, PolicyScope::Run));
     // In a phase it is a step of its own: what decides there is no longer what decides in the run.
-    let told = apply(
-        &mut world,
-        Input::PolicyChanged { pins: vec![pin("own", in_phase("1"))], cause: PolicyChangeCause::Command },
-    );
+    let told = apply(&mut world, change_to(bind("own", in_phase("1"))));
     assert!(matches!(&told[..], [Action::Notify(ProgressEvent::PolicyChanged { .. })]), "{told:?}");
 }
 
@@ -509,37 +521,37 @@ fn what_decides_already_is_no_step_and_stays_chosen_by_whom_it_was() {
 fn step_back(run: &mut Run, scope: PolicyScope) -> bool {
     let back = run.step_back(&scope, ASKED);
     let is_back = back.is_some();
-    run.change_pins(&Vec::from_iter(back), PolicyChangeCause::Rollback);
+    run.apply_binding_changes(&Vec::from_iter(back), PolicyChangeCause::Rollback);
     is_back
 }
 
 #[test]
 fn a_phase_follows_the_run_again_after_the_last_step_back() {
     // M3
-    let begins_with = |pins: &[PolicyBinding]| at_work(workflow(&[("1", &["a"])]), pins).run;
-    let mut run = begins_with(&[pin("resilience", PolicyScope::Run)]);
-    let put = |run: &mut Run, pin: PolicyBinding| {
-        let pin = run.with_previous_chain(pin, PolicyChangeCause::Command);
-        run.change_pins(&[pin], PolicyChangeCause::Command);
+    let begins_with = |bindings: &[PolicyBinding]| at_work(workflow(&[("1", &["a"])]), bindings).run;
+    let mut run = begins_with(&[bind("resilience", PolicyScope::Run)]);
+    let put = |run: &mut Run, binding: PolicyBinding| {
+        let binding = run.with_previous_chain(binding, PolicyChangeCause::Command);
+        run.apply_binding_changes(&[binding], PolicyChangeCause::Command);
     };
-    let decides = |run: &Run| links(run.pin_for(0, ASKED).unwrap());
-    put(&mut run, pin("team", in_phase("1")));
-    put(&mut run, pin("house", PolicyScope::Run));
+    let decides = |run: &Run| links(run.binding_for(0, ASKED).unwrap());
+    put(&mut run, bind("team", in_phase("1")));
+    put(&mut run, bind("house", PolicyScope::Run));
     assert_eq!(decides(&run), ["team", "resilience"]);
     assert_eq!(run.narrower(&PolicyScope::Run, ASKED).collect::<Vec<_>>(), [&in_phase("1")]);
     assert!(step_back(&mut run, in_phase("1")));
     assert_eq!(decides(&run), ["house", "resilience"], "as in the run now, not as it was then");
     assert_eq!(run.narrower(&PolicyScope::Run, ASKED).count(), 0);
-    put(&mut run, pin("later", PolicyScope::Run));
+    put(&mut run, bind("later", PolicyScope::Run));
     assert_eq!(decides(&run), ["later", "house", "resilience"]);
     assert!(!step_back(&mut run, in_phase("1")), "nothing was put in place there");
     // What the phase has by its workflow stays its own.
     let own = PolicyBinding { scope: in_phase("1"), ..chain("own", &["house", "resilience"]) };
-    let mut run = begins_with(&[pin("resilience", PolicyScope::Run), own]);
-    put(&mut run, pin("house", PolicyScope::Run));
+    let mut run = begins_with(&[bind("resilience", PolicyScope::Run), own]);
+    put(&mut run, bind("house", PolicyScope::Run));
     assert!(step_back(&mut run, PolicyScope::Run));
     assert_eq!(decides(&run), ["own", "house", "resilience"]);
-    put(&mut run, pin("team", in_phase("1")));
+    put(&mut run, bind("team", in_phase("1")));
     assert!(step_back(&mut run, in_phase("1")));
     assert!(!step_back(&mut run, in_phase("1")));
     assert_eq!(decides(&run), ["own", "house", "resilience"]);
@@ -548,9 +560,9 @@ fn a_phase_follows_the_run_again_after_the_last_step_back() {
 #[test]
 fn a_phase_follows_the_run_again_where_its_policy_keeps_failing() {
     // M3
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
-    let put = world.run.with_previous_chain(pin("mine", in_phase("1")), PolicyChangeCause::Command);
-    apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: PolicyChangeCause::Command });
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[bind("built-in", PolicyScope::Run)]);
+    let put = world.run.with_previous_chain(bind("mine", in_phase("1")), PolicyChangeCause::Command);
+    apply(&mut world, change_to(put));
     (1..=3).for_each(|n| drop(answer(&mut world, n, by("built-in", &["mine"]))));
     assert_eq!(deciding(&world), ["built-in"], "the phase has none of its own");
     assert_eq!(ask(&mut world, 4).1, PolicyScope::Run);
@@ -559,10 +571,10 @@ fn a_phase_follows_the_run_again_where_its_policy_keeps_failing() {
 #[test]
 fn a_policy_that_fails_in_the_run_is_taken_out_of_the_chain_of_a_phase() {
     // M3: who stands before it did nothing wrong, and it does not come back in the place of that one.
-    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", PolicyScope::Run)]);
-    for put in [pin("house", PolicyScope::Run), pin("rules", in_phase("1"))] {
-        let pin = world.run.with_previous_chain(put, PolicyChangeCause::Command);
-        apply(&mut world, Input::PolicyChanged { pins: vec![pin], cause: PolicyChangeCause::Command });
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[bind("built-in", PolicyScope::Run)]);
+    for put in [bind("house", PolicyScope::Run), bind("rules", in_phase("1"))] {
+        let put = world.run.with_previous_chain(put, PolicyChangeCause::Command);
+        apply(&mut world, change_to(put));
     }
     let fails = || {
         let mut label = by("built-in", &["house"]);
@@ -571,10 +583,10 @@ fn a_policy_that_fails_in_the_run_is_taken_out_of_the_chain_of_a_phase() {
         label
     };
     (1..=3).for_each(|n| drop(answer(&mut world, n, fails())));
-    let seat = world.run.seats().find(|seat| seat.pin.scope == in_phase("1")).unwrap();
-    assert_eq!(links(seat.pin), ["rules", "built-in"]);
+    let view = world.run.binding_views().find(|view| view.binding.scope == in_phase("1")).unwrap();
+    assert_eq!(links(view.binding), ["rules", "built-in"]);
     assert_eq!(
-        (seat.behind.into_iter().map(links).collect::<Vec<_>>(), seat.faults_in_row),
+        (view.replaced.into_iter().map(links).collect::<Vec<_>>(), view.faults_in_row),
         (vec![vec!["built-in".to_owned()]], 0)
     );
 }

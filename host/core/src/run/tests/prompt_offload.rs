@@ -32,11 +32,11 @@ fn finished(mut world: TestRun) -> TestRun {
 /// What every prompt was written from.
 fn briefs(world: &TestRun) -> Vec<(&HandoffObservation, &[TextBlob])> {
     let asked = world.actions.iter().filter_map(|action| match action {
-        Action::RequestDecision { question, .. } => Some(question),
+        Action::RequestDecision { request, .. } => Some(request),
         _ => None,
     });
-    let briefs = asked.filter_map(|question| match &question.ask {
-        PolicyQuery::Brief(observation) => Some((&**observation, question.texts.as_slice())),
+    let briefs = asked.filter_map(|question| match &question.query {
+        PolicyQuery::Prompting(observation) => Some((&**observation, question.texts.as_slice())),
         _ => None,
     });
     briefs.collect()

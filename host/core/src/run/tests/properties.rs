@@ -112,13 +112,13 @@ proptest! {
         let mut world = world(script, vec![]);
         let mut answers = 0;
         while world.step() {
-            let Some(JournaledInput { input: Input::Decided { request, result, label }, seq, at: time }) = world.journal.last()
+            let Some(JournaledInput { input: Input::Decided { request_id, result, label }, seq, at: time }) = world.journal.last()
             else { continue };
             answers += 1;
             if answers <= at {
                 continue;
             }
-            let input = Input::Decided { request: *request, result: result.clone(), label: label.clone() };
+            let input = Input::Decided { request_id: *request_id, result: result.clone(), label: label.clone() };
             let mut run = world.run.clone();
             let intents = run.apply(&JournaledInput { seq: seq.next(), at: *time, input }).unwrap();
             prop_assert!(intents.is_empty(), "{:?}", intents);
@@ -166,7 +166,7 @@ fn a_first_answer_of_the_wrong_kind_falls_back() {
             if !world.step() {
                 break;
             }
-            let Input::Decided { request, label, .. } = &world.journal.last().unwrap().input else {
+            let Input::Decided { request_id, label, .. } = &world.journal.last().unwrap().input else {
                 continue;
             };
             if spoiled || label.capability != capability {
@@ -175,7 +175,7 @@ fn a_first_answer_of_the_wrong_kind_falls_back() {
             spoiled = true;
             let last = world.journal.last().unwrap();
             let input = Input::Decided {
-                request: *request,
+                request_id: *request_id,
                 result: Ok(wrong_answer(capability)),
                 label: label.clone(),
             };

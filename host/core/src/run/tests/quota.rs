@@ -106,8 +106,8 @@ fn the_prompt_after_a_wait_says_that_it_goes_on() {
         world.script = [ScriptedTurn::Quota(reset)].into();
         world.go();
         let asked = world.actions.iter().filter_map(|action| match action {
-            Action::RequestDecision { question, .. } => match &question.ask {
-                PolicyQuery::Brief(seen) => seen.because.clone(),
+            Action::RequestDecision { request, .. } => match &request.query {
+                PolicyQuery::Prompting(seen) => seen.because.clone(),
                 _ => None,
             },
             _ => None,

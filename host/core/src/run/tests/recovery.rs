@@ -157,8 +157,10 @@ fn a_session_that_failed_may_be_handed_off_and_that_is_a_continuation() {
 /// What prompts and documents are made of, as a policy is asked for them.
 fn asked_for_agents(world: &TestRun) -> Vec<String> {
     let asked = world.actions.iter().filter_map(|action| match action {
-        Action::RequestDecision { question, .. } => match &question.ask {
-            PolicyQuery::Brief(_) | PolicyQuery::Compose(_) => Some(serde_json::to_string(question).unwrap()),
+        Action::RequestDecision { request, .. } => match &request.query {
+            PolicyQuery::Prompting(_) | PolicyQuery::Handoff(_) => {
+                Some(serde_json::to_string(request).unwrap())
+            }
             _ => None,
         },
         _ => None,
@@ -215,7 +217,7 @@ fn a_person_who_only_says_again_passes_no_reason_of_a_policy_on() {
             &[ScriptedTurn::Finish(300), ScriptedTurn::Exhaust],
         );
         world.go();
-        let question = world.run.questions.keys().next().copied().expect("a person is asked");
+        let question = world.run.user_questions.keys().next().copied().expect("a person is asked");
         world.put(Input::Answered { question, choice: PauseAnswer::Retry, message: message.clone() });
         world.go();
         let asked = asked_for_agents(&world);
@@ -245,7 +247,7 @@ fn a_question_about_what_another_policy_judged_passes_its_words_on_to_no_agent()
     let PhaseStep::DecidingRecovery { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
     world.run.apply_recovery(0, &[0], &judgment, &ask());
     world.go();
-    let (question, shown) = world.run.questions.iter().next().expect("a person is asked");
+    let (question, shown) = world.run.user_questions.iter().next().expect("a person is asked");
     let shown = shown.cause.user_text();
     assert!(shown.ends_with("(The policy odd judged it so.)"), "{shown:?}");
     let answer =
@@ -314,7 +316,7 @@ fn an_answer_about_a_stall_that_is_over_ends_nothing() {
     world.run.on_workspace_measured(0, AssessTrigger::PromptEnded, vec![0]);
     let step = world.run.phases[0].step.clone();
     let retry = RecoveryDecision { action: RecoveryAction::Retry, reason: "it stalls".into() };
-    world.run.apply_answer_at_work(0, request, &Ok(Decision::Recover(retry)));
+    world.run.apply_answer_at_work(0, request, &Ok(Decision::Recovery(retry)));
     assert_eq!(world.run.phases[0].step, step, "what has ended is judged first");
 }
 

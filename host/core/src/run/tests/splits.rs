@@ -364,7 +364,7 @@ fn where_the_parts_come_together_everything_is_ready_too() {
     world.go();
     assert_eq!(world.ending(), Some(RunOutcome::Done));
     let readied = |action: &Action| match action {
-        Action::Branch { tree, setup, .. } => Some((tree.to_string(), setup.clone())),
+        Action::CreateWorktree { tree, setup, .. } => Some((tree.to_string(), setup.clone())),
         _ => None,
     };
     let readied: Vec<_> = world.actions.iter().filter_map(readied).collect();
@@ -441,8 +441,8 @@ fn the_objective_whose_verification_fails_is_the_one_that_is_mended() {
 /// What the first prompts of the parts were written from.
 fn first_briefs_of_parts(world: &TestRun) -> Vec<&HandoffObservation> {
     let briefs = world.actions.iter().filter_map(|action| match action {
-        Action::RequestDecision { question, .. } => match &question.ask {
-            PolicyQuery::Brief(seen) => Some(&**seen),
+        Action::RequestDecision { request, .. } => match &request.query {
+            PolicyQuery::Prompting(seen) => Some(&**seen),
             _ => None,
         },
         _ => None,

@@ -225,7 +225,7 @@ impl TestRun {
         world.queue.push_back(Input::Started {
             run: "r1".into(),
             workflow: Box::new(workflow),
-            pins: Vec::new(),
+            bindings: Vec::new(),
             task_folder: ".baton/r1".into(),
             utc_offset_minutes: 0,
             assignments: Vec::new(),
@@ -318,7 +318,7 @@ impl TestRun {
                     | Action::Prompt { .. }
                     | Action::Compact { .. }
                     | Action::Interrupt { .. }
-                    | Action::End { .. } => {
+                    | Action::EndSession { .. } => {
                         self.put(Input::Outcome { action: intent.id, outcome: ActionOutcome::Lost });
                     }
                     again => self.perform(intent.id, again),
@@ -339,8 +339,8 @@ impl TestRun {
     /// The long texts that the policy saw when it wrote prompts.
     pub(super) fn texts_of_prompts(&self) -> Vec<String> {
         let seen = |action: &Action| match action {
-            Action::RequestDecision { question, .. } if matches!(question.ask, PolicyQuery::Brief(_)) => {
-                Some(question.texts.clone())
+            Action::RequestDecision { request, .. } if matches!(request.query, PolicyQuery::Prompting(_)) => {
+                Some(request.texts.clone())
             }
             _ => None,
         };
@@ -367,14 +367,13 @@ impl TestRun {
                 self.notices.push(notice);
                 return;
             }
-            Action::RequestDecision { request, question, .. } => {
-                let result = Ok(self.decide(&question.ask));
+            Action::RequestDecision { request_id, request, .. } => {
+                let result = Ok(self.decide(&request.query));
                 let policy = self.policy.into();
-                let label = Box::new(Provenance { policy, ..label(question.ask.capability()) });
-                return self.put(Input::Decided { request, result, label });
+                let label = Box::new(Provenance { policy, ..label(request.query.capability()) });
+                return self.put(Input::Decided { request_id, result, label });
             }
-            // Nobody holds a tool result back here.
-            Action::Place { .. } => return,
+            Action::DeliverToolResult { .. } => return, // No tool result is held back here.
             Action::Spawn(spec) => {
                 self.event(
                     &spec.session,
@@ -414,20 +413,21 @@ impl TestRun {
                 );
                 ActionOutcome::Delivered
             }
-            Action::End { session, .. } => {
+            Action::EndSession { session, .. } => {
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.put(Input::SessionEnded { session, exit });
                 ActionOutcome::Delivered
             }
-            Action::Assess { expected, .. } => {
+            Action::MeasureWorkspace { expected, .. } => {
                 let (missing, there) = expected.into_iter().partition(|file| self.absent.contains(file));
                 let (there, moved): (Vec<String>, _) = (there, (0..self.moved).map(|n| format!("moved-{n}")));
                 let is_work = |file: &String| !file.starts_with("moved-") && !self.put_back.contains(file);
                 let there = there.into_iter().filter(is_work);
                 let changed = there.chain(moved).map(changed).collect();
-                ActionOutcome::Assessed { facts: WorkspaceFacts { changed, missing, ..Default::default() } }
+                let facts = WorkspaceFacts { changed, missing, ..Default::default() };
+                ActionOutcome::WorkspaceMeasured { facts }
             }
-            Action::Inspect { .. } => ActionOutcome::Inspected {
+            Action::ValidateHandoff { .. } => ActionOutcome::Inspected {
                 missing_files: self.missing.clone(),
                 secrets: self.secrets.pop_front().unwrap_or_default(),
                 commits_since: self.commits_since,
@@ -460,8 +460,8 @@ impl TestRun {
                 }
             }
             Action::Checkpoint { .. } => ActionOutcome::Checkpointed { base: self.base.clone() },
-            Action::Branch { .. } => self.branches.pop_front().unwrap_or(ActionOutcome::Branched),
-            Action::Commit { .. } => self.commits.pop_front().unwrap_or(ActionOutcome::Committed {
+            Action::CreateWorktree { .. } => self.branches.pop_front().unwrap_or(ActionOutcome::Branched),
+            Action::CommitWorktree { .. } => self.commits.pop_front().unwrap_or(ActionOutcome::Committed {
                 commit: "c".into(),
                 missing: Vec::new(),
                 ignored: Vec::new(),
@@ -470,7 +470,7 @@ impl TestRun {
             Action::CommitToBranch { .. } => {
                 self.to_branch.pop_front().unwrap_or_else(ActionOutcome::nothing_to_commit)
             }
-            Action::Restore { .. } => self.restored.pop_front().unwrap_or(ActionOutcome::Restored {
+            Action::RestoreWorktree { .. } => self.restored.pop_front().unwrap_or(ActionOutcome::Restored {
                 changed: Vec::new(),
                 gone: Vec::new(),
                 added: Vec::new(),
@@ -478,13 +478,13 @@ impl TestRun {
             Action::Merge { .. } => {
                 self.merges.pop_front().unwrap_or(ActionOutcome::Merged { commit: "c".into(), files: 1 })
             }
-            Action::Unmerge { .. } => ActionOutcome::Unmerged,
+            Action::AbortMerge { .. } => ActionOutcome::Unmerged,
             Action::Land { .. } => self.landings.pop_front().unwrap_or(ActionOutcome::Landed {
                 commit: "c".into(),
                 committed: true,
                 files: 1,
             }),
-            Action::Ask { .. } | Action::Finish { .. } => ActionOutcome::Announced,
+            Action::AskUser { .. } | Action::Finish { .. } => ActionOutcome::Announced,
         };
         self.put(Input::Outcome { action: id, outcome });
     }
@@ -573,7 +573,7 @@ pub(super) fn label(capability: Capability) -> Provenance {
         artifacts: Default::default(),
         faults: Vec::new(),
         abstained: Vec::new(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     }
 }
 
@@ -595,7 +595,7 @@ fn artifact(name: &str) -> ArtifactRef {
 pub(super) fn wrong_answer(capability: Capability) -> Decision {
     let reason = "wrong".to_owned();
     match capability {
-        Capability::Compaction => Decision::Budget(TurnBudget { max_turns: None, reason }),
+        Capability::Compaction => Decision::Budgeting(TurnBudget { max_turns: None, reason }),
         _ => Decision::Compaction(CompactionDecision { action: CompactionAction::HandOff, reason }),
     }
 }

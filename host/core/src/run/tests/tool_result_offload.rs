@@ -14,7 +14,7 @@ fn item(n: usize) -> ContextItem {
 
 fn offload(items: &[&str]) -> Result<Decision, Fault> {
     let items = items.iter().map(|id| (*id).to_owned()).collect();
-    Ok(Decision::Offload(OffloadingDecision { items, reason: "large".into() }))
+    Ok(Decision::Offloading(OffloadingDecision { items, reason: "large".into() }))
 }
 
 /// A run whose only session works, with nothing under way but its prompt.
@@ -33,21 +33,21 @@ fn apply(world: &mut TestRun, input: Input) -> Vec<Action> {
 
 fn offer(world: &mut TestRun, n: usize) -> Vec<Action> {
     let session = world.run.live_sessions()[0].clone();
-    apply(world, Input::Offered { session, item: item(n) })
+    apply(world, Input::ToolResultOffered { session, item: item(n) })
 }
 
 fn asked(actions: &[Action]) -> RequestId {
     match actions {
-        [Action::RequestDecision { request, question, .. }] => {
-            assert!(matches!(&question.ask, PolicyQuery::Offload(o) if o.items.len() == 1));
-            *request
+        [Action::RequestDecision { request_id, request, .. }] => {
+            assert!(matches!(&request.query, PolicyQuery::Offloading(o) if o.items.len() == 1));
+            *request_id
         }
         other => panic!("{other:?}"),
     }
 }
 
-fn decide(world: &mut TestRun, request: RequestId, result: Result<Decision, Fault>) -> Vec<Action> {
-    apply(world, Input::Decided { request, result, label: Box::new(label(Capability::Offloading)) })
+fn decide(world: &mut TestRun, request_id: RequestId, result: Result<Decision, Fault>) -> Vec<Action> {
+    apply(world, Input::Decided { request_id, result, label: Box::new(label(Capability::Offloading)) })
 }
 
 #[test]
@@ -68,7 +68,11 @@ fn what_the_policy_offloads_is_replaced_and_everything_else_stays() {
         let actions = offer(&mut world, 1);
         let request = asked(&actions);
         let placed = decide(&mut world, request, answer.clone());
-        assert_eq!(placed, [Action::Place { item: "tool-result-1".into(), offload: expected }], "{answer:?}");
+        assert_eq!(
+            placed,
+            [Action::DeliverToolResult { item: "tool-result-1".into(), offload: expected }],
+            "{answer:?}"
+        );
         assert_eq!(before.status(), world.run.status(), "the course of the run is what it was");
         assert_eq!(decide(&mut world, request, offload(&["tool-result-1"])), [], "an answer counts once");
     }
@@ -77,7 +81,7 @@ fn what_the_policy_offloads_is_replaced_and_everything_else_stays() {
 #[test]
 fn an_offer_of_nobody_is_answered_at_once() {
     let mut world = at_work();
-    let kept = |n| [Action::Place { item: format!("tool-result-{n}"), offload: false }];
+    let kept = |n| [Action::DeliverToolResult { item: format!("tool-result-{n}"), offload: false }];
     for n in 0..super::super::tool_result_offload::PENDING_OFFERS_MAX {
         asked(&offer(&mut world, n));
     }
@@ -85,5 +89,9 @@ fn an_offer_of_nobody_is_answered_at_once() {
     assert_eq!(offer(&mut world, 1_000), kept(1_000), "one too many");
     apply(&mut world, Input::Resumed);
     let session = world.run.view(world.now).unwrap().phases[0].sessions[0].id.clone();
-    assert_eq!(apply(&mut world, Input::Offered { session, item: item(5) }), kept(5), "its session is gone");
+    assert_eq!(
+        apply(&mut world, Input::ToolResultOffered { session, item: item(5) }),
+        kept(5),
+        "its session is gone"
+    );
 }

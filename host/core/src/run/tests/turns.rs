@@ -21,8 +21,8 @@ fn long(turns_needed: u32) -> TestRun {
 /// What was asked about turns that were used up.
 fn asked(world: &TestRun) -> Vec<TurnUsage> {
     let spent = |action: &Action| match action {
-        Action::RequestDecision { question, .. } => match &question.ask {
-            PolicyQuery::Budget(seen) => BudgetingObservation::clone(seen).spent,
+        Action::RequestDecision { request, .. } => match &request.query {
+            PolicyQuery::Budgeting(seen) => BudgetingObservation::clone(seen).spent,
             _ => None,
         },
         _ => None,

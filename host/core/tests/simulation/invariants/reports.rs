@@ -42,8 +42,8 @@ impl Reports {
     }
 
     /// A document or a prompt is written from what the agent left.
-    pub(super) fn asked(&mut self, ask: &PolicyQuery) {
-        let (PolicyQuery::Brief(seen) | PolicyQuery::Compose(seen)) = ask else { return };
+    pub(super) fn asked(&mut self, query: &PolicyQuery) {
+        let (PolicyQuery::Prompting(seen) | PolicyQuery::Handoff(seen)) = query else { return };
         let HandoffObservation { reported: Some(reported), phase, .. } = &**seen else { return };
         if self.unread.get(&phase.id).is_some_and(|by| Some(by.as_str()) == reported.session.as_deref()) {
             self.unread.remove(&phase.id);

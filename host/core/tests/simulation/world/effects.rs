@@ -21,11 +21,11 @@ impl SimulationWorld<'_> {
             return Ok(());
         }
         let outcome = match &action {
-            Action::RequestDecision { request, question, .. } => {
+            Action::RequestDecision { request_id, request, .. } => {
                 let fan_out = self.workflow.limits.split_fan_out;
                 let (result, label) =
-                    policy::decide(&question.ask, self.now, fan_out, &mut self.rng, &self.temper);
-                let input = Input::Decided { request: *request, result, label: Box::new(label) };
+                    policy::decide(&request.query, self.now, fan_out, &mut self.rng, &self.temper);
+                let input = Input::Decided { request_id: *request_id, result, label: Box::new(label) };
                 self.later(200, ScheduledItem::Take(input));
                 return Ok(());
             }
@@ -70,7 +70,7 @@ impl SimulationWorld<'_> {
                 });
                 self.tell(session, acts)
             }
-            Action::End { session, .. } => {
+            Action::EndSession { session, .. } => {
                 let acts = self.agents.get_mut(session).map(|agent| {
                     agent.epoch += 1;
                     let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
@@ -79,21 +79,21 @@ impl SimulationWorld<'_> {
                 self.tell(session, acts)
             }
             Action::Checkpoint { .. }
-            | Action::Branch { .. }
-            | Action::Commit { .. }
-            | Action::Restore { .. }
+            | Action::CreateWorktree { .. }
+            | Action::CommitWorktree { .. }
+            | Action::RestoreWorktree { .. }
             | Action::Merge { .. }
-            | Action::Unmerge { .. }
+            | Action::AbortMerge { .. }
             | Action::Land { .. } => {
                 self.model_trees.perform(&action, &self.workflow.phases, &mut self.rng, &self.temper)?
             }
             Action::CommitToBranch { .. } => self.or_broken(ActionOutcome::nothing_to_commit()),
-            Action::Assess { tree, expected, .. } => {
+            Action::MeasureWorkspace { tree, expected, .. } => {
                 self.model_trees.check(tree, "a measurement")?;
                 let facts = self.model_trees.facts(tree, expected, &self.workflow.phases);
-                self.or_broken(ActionOutcome::Assessed { facts })
+                self.or_broken(ActionOutcome::WorkspaceMeasured { facts })
             }
-            Action::Inspect { tree, .. } => {
+            Action::ValidateHandoff { tree, .. } => {
                 self.model_trees.check(tree, "an inspection")?;
                 let (missing_files, secrets) = (Vec::new(), Vec::new());
                 let (commits_since, diverged) = (self.rng.count(0, 3), self.rng.percent(5));
@@ -118,14 +118,14 @@ impl SimulationWorld<'_> {
             Action::Offload { items, .. } => self.or_broken(ActionOutcome::Offloaded {
                 artifacts: items.iter().map(|item| artifact(&item.name)).collect(),
             }),
-            Action::Ask { .. } => {
+            Action::AskUser { .. } => {
                 if self.temper.attended {
                     self.later(LOOK_MS, ScheduledItem::Person(id));
                 }
                 ActionOutcome::Announced
             }
             Action::Finish { .. } => ActionOutcome::Announced,
-            Action::Place { .. } | Action::Notify(_) => return Ok(()),
+            Action::DeliverToolResult { .. } | Action::Notify(_) => return Ok(()),
         };
         self.later(ANSWER_MS, ScheduledItem::Take(Input::Outcome { action: id, outcome }));
         Ok(())
@@ -133,8 +133,9 @@ impl SimulationWorld<'_> {
 
     /// What is told to an agent that is still being started waits until it is up.
     fn is_early(&self, action: &Action) -> bool {
-        let (Action::Prompt { session, .. } | Action::Interrupt { session } | Action::End { session, .. }) =
-            action
+        let (Action::Prompt { session, .. }
+        | Action::Interrupt { session }
+        | Action::EndSession { session, .. }) = action
         else {
             return false;
         };

@@ -31,9 +31,9 @@ pub fn agents(name: &str, count: u32) -> Vec<PolicyRequest> {
 
 fn of_agent(template: &PolicyRequest, agent: u32) -> PolicyRequest {
     let mut question = template.clone();
-    let session = match &mut question.ask {
-        PolicyQuery::Assess(seen) => &mut seen.session,
-        PolicyQuery::Brief(seen) => &mut seen.session,
+    let session = match &mut question.query {
+        PolicyQuery::Exhaustion(seen) => &mut seen.session,
+        PolicyQuery::Prompting(seen) => &mut seen.session,
         other => panic!("no fixture of {}", other.function()),
     };
     session.idle_ms += u64::from(agent);

@@ -193,11 +193,11 @@ fn components_of_every_version_still_load_and_decide() {
         };
         let policy = policy.configure(&BTreeMap::new()).expect("its defaults are good");
         for question in crate::hostile::questions::all() {
-            if !policy.policy().decides().contains(&question.ask.capability()) {
+            if !policy.policy().decides().contains(&question.query.capability()) {
                 continue;
             }
             if let Err(fault) = policy.evaluate(&question).result {
-                broken.push(format!("{}, asked {}: it {fault}", path.display(), question.ask.function()));
+                broken.push(format!("{}, asked {}: it {fault}", path.display(), question.query.function()));
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::golden::{GoldenCase, GoldenResult};
 /// A question as the host writes it.
 fn written(question: &baton_core::observation::PolicyRequest) -> Value {
     let texts: Vec<&str> = question.texts.iter().map(|text| text.body().unwrap_or_default()).collect();
-    json!({ "ask": question.ask, "texts": texts, "facts": question.facts })
+    json!({ "ask": question.query, "texts": texts, "facts": question.facts })
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn evaluation(result: Result<Decision, Fault>) -> Evaluation {
         logs: Vec::new(),
         logs_dropped: 0,
         artifacts: Vec::new(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     }
 }
 
@@ -65,8 +65,8 @@ fn full(used_tokens: Option<u64>) -> bool {
 /// Decides something of its own wherever it may, so that no rule is kept by keeping still.
 fn good(question: &PolicyRequest) -> Decision {
     let reason = WHY.to_owned();
-    match &question.ask {
-        PolicyQuery::Assess(seen) => {
+    match &question.query {
+        PolicyQuery::Exhaustion(seen) => {
             let over = matches!(seen.occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded);
             let is_full = full(seen.session.occupancy.used_tokens);
             let verdict = match (is_full, over) {
@@ -80,19 +80,19 @@ fn good(question: &PolicyRequest) -> Decision {
                 seq: Some(signal.seq),
                 text: String::new(),
             });
-            Decision::Assess(Assessment {
+            Decision::Exhaustion(Assessment {
                 verdict,
                 evidence: evidence.into_iter().collect(),
                 warning: is_full.then(|| WHY.to_owned()),
                 reason,
             })
         }
-        PolicyQuery::Complete(seen) => {
+        PolicyQuery::Completion(seen) => {
             let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
-            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+            Decision::Completion(CompletionDecision { done, evidence: Vec::new(), reason })
         }
-        PolicyQuery::Recover(_) => {
-            Decision::Recover(RecoveryDecision { action: RecoveryAction::Nudge, reason })
+        PolicyQuery::Recovery(_) => {
+            Decision::Recovery(RecoveryDecision { action: RecoveryAction::Nudge, reason })
         }
         PolicyQuery::Compaction(seen) => {
             let action = match full(seen.session.occupancy.used_tokens) {
@@ -101,19 +101,21 @@ fn good(question: &PolicyRequest) -> Decision {
             };
             Decision::Compaction(CompactionDecision { action, reason })
         }
-        PolicyQuery::Offload(seen) => {
+        PolicyQuery::Offloading(seen) => {
             let items = seen.items.iter().take(1).map(|item| item.id.clone()).collect();
-            Decision::Offload(OffloadingDecision { items, reason })
+            Decision::Offloading(OffloadingDecision { items, reason })
         }
-        PolicyQuery::Split(seen) => Decision::Split(SplitDecision { action: halves(seen, true), reason }),
-        PolicyQuery::Budget(seen) => Decision::Budget(TurnBudget {
+        PolicyQuery::Splitting(seen) => {
+            Decision::Splitting(SplitDecision { action: halves(seen, true), reason })
+        }
+        PolicyQuery::Budgeting(seen) => Decision::Budgeting(TurnBudget {
             max_turns: seen.base_turns.map(|base| base.saturating_mul(2)),
             reason,
         }),
-        PolicyQuery::Brief(_) => {
-            Decision::Brief(PromptDraft { prompt: "Do it.".to_owned(), left_out: Vec::new(), reason })
+        PolicyQuery::Prompting(_) => {
+            Decision::Prompting(PromptDraft { prompt: "Do it.".to_owned(), left_out: Vec::new(), reason })
         }
-        PolicyQuery::Compose(_) => Decision::Compose(HandoffDraft {
+        PolicyQuery::Handoff(_) => Decision::Handoff(HandoffDraft {
             document: "# Handoff".to_owned(),
             index: String::new(),
             continuer: SuccessorKind::Successor,
@@ -193,7 +195,7 @@ fn culprit(rule: &str) -> ConformanceReport {
         "makes-sense" => report_of(
             HANDOFF,
             except(|_, decision| {
-                if let Decision::Brief(brief) = decision {
+                if let Decision::Prompting(brief) = decision {
                     brief.prompt.clear();
                 }
             }),
@@ -201,7 +203,7 @@ fn culprit(rule: &str) -> ConformanceReport {
         "gives-reason" => report_of(
             SCOPE,
             except(|_, decision| {
-                if let Decision::Budget(budget) = decision {
+                if let Decision::Budgeting(budget) = decision {
                     budget.reason = " ".to_owned();
                 }
             }),
@@ -209,7 +211,7 @@ fn culprit(rule: &str) -> ConformanceReport {
         "real-evidence" => report_of(
             EXHAUSTION,
             except(|_, decision| {
-                if let Decision::Assess(answer) = decision {
+                if let Decision::Exhaustion(answer) = decision {
                     answer.evidence.push(Evidence {
                         channel: SignalSource::Terminal,
                         seq: Some(Seq(u64::MAX)),
@@ -222,7 +224,7 @@ fn culprit(rule: &str) -> ConformanceReport {
             EXHAUSTION,
             except(|question, decision| {
                 let said = question.texts.first().and_then(|text| text.body()).unwrap_or_default();
-                if let Decision::Assess(answer) = decision
+                if let Decision::Exhaustion(answer) = decision
                     && said.ends_with("usage limit reached, rate limit, 429")
                 {
                     answer.verdict = Verdict::Failed;
@@ -232,7 +234,7 @@ fn culprit(rule: &str) -> ConformanceReport {
         "unknown-attributes" => report_of(
             HANDOFF,
             except(|question, decision| {
-                if let (PolicyQuery::Compose(seen), Decision::Compose(answer)) = (&question.ask, decision) {
+                if let (PolicyQuery::Handoff(seen), Decision::Handoff(answer)) = (&question.query, decision) {
                     answer.document = format!("{:?}", seen.attributes);
                 }
             }),
@@ -240,7 +242,7 @@ fn culprit(rule: &str) -> ConformanceReport {
         "quotes-others" => report_of(
             HANDOFF,
             except(|question, decision| {
-                if let (PolicyQuery::Compose(seen), Decision::Compose(answer)) = (&question.ask, decision) {
+                if let (PolicyQuery::Handoff(seen), Decision::Handoff(answer)) = (&question.query, decision) {
                     answer.document = format!("Gotchas:\n{}", seen.gotchas.join("\n"));
                 }
             }),
@@ -248,7 +250,9 @@ fn culprit(rule: &str) -> ConformanceReport {
         "full-stays-full" => report_of(
             EXHAUSTION,
             except(|question, decision| {
-                if let (PolicyQuery::Assess(seen), Decision::Assess(answer)) = (&question.ask, decision) {
+                if let (PolicyQuery::Exhaustion(seen), Decision::Exhaustion(answer)) =
+                    (&question.query, decision)
+                {
                     answer.warning = seen
                         .session
                         .occupancy
@@ -262,7 +266,7 @@ fn culprit(rule: &str) -> ConformanceReport {
             COMPACTION,
             except(|question, decision| {
                 if let (PolicyQuery::Compaction(seen), Decision::Compaction(answer)) =
-                    (&question.ask, decision)
+                    (&question.query, decision)
                     && seen.session.occupancy.used_tokens.is_some_and(|used| used % 2 == 1)
                 {
                     answer.action = CompactionAction::Keep;
@@ -272,7 +276,9 @@ fn culprit(rule: &str) -> ConformanceReport {
         "more-turns-for-more" => report_of(
             SCOPE,
             except(|question, decision| {
-                if let (PolicyQuery::Budget(seen), Decision::Budget(answer)) = (&question.ask, decision) {
+                if let (PolicyQuery::Budgeting(seen), Decision::Budgeting(answer)) =
+                    (&question.query, decision)
+                {
                     answer.max_turns = seen.base_turns.map(|base| u32::MAX - base);
                 }
             }),
@@ -280,7 +286,9 @@ fn culprit(rule: &str) -> ConformanceReport {
         "done-adds-nothing" => report_of(
             SCOPE,
             except(|question, decision| {
-                if let (PolicyQuery::Budget(seen), Decision::Budget(answer)) = (&question.ask, decision) {
+                if let (PolicyQuery::Budgeting(seen), Decision::Budgeting(answer)) =
+                    (&question.query, decision)
+                {
                     answer.max_turns = Some(seen.base_turns.unwrap_or(0) + seen.objectives.len() as u32);
                 }
             }),
@@ -296,7 +304,7 @@ fn culprit(rule: &str) -> ConformanceReport {
         "worse-is-no-better" => report_of(
             HANDOFF,
             except(|question, decision| {
-                if let (PolicyQuery::Review(seen), Decision::Review(review)) = (&question.ask, decision) {
+                if let (PolicyQuery::Review(seen), Decision::Review(review)) = (&question.query, decision) {
                     review.accepted = !seen.secrets.is_empty();
                 }
             }),
@@ -304,7 +312,7 @@ fn culprit(rule: &str) -> ConformanceReport {
         "no-younger" => report_of(
             HANDOFF,
             except(|question, decision| {
-                if let (PolicyQuery::Review(seen), Decision::Review(review)) = (&question.ask, decision) {
+                if let (PolicyQuery::Review(seen), Decision::Review(review)) = (&question.query, decision) {
                     let odd = seen.commits_since % 2 == 1;
                     review.staleness = if odd { Staleness::VeryStale } else { Staleness::Fresh };
                 }
@@ -315,7 +323,9 @@ fn culprit(rule: &str) -> ConformanceReport {
             let report = report_of(
                 SCOPE,
                 except(|question, decision| {
-                    if let (PolicyQuery::Split(seen), Decision::Split(answer)) = (&question.ask, decision) {
+                    if let (PolicyQuery::Splitting(seen), Decision::Splitting(answer)) =
+                        (&question.query, decision)
+                    {
                         answer.action = halves(seen, false);
                     }
                 }),
@@ -369,7 +379,7 @@ fn a_report_is_the_same_each_time() {
 
 /// One part for each top folder of the files that objectives name; it abstains from everything else.
 fn by_folder(question: &PolicyRequest) -> Option<Decision> {
-    let PolicyQuery::Split(seen) = &question.ask else { return None };
+    let PolicyQuery::Splitting(seen) = &question.query else { return None };
     let open = seen.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
     let mut parts: BTreeMap<&str, SubPhase> = BTreeMap::new();
     for objective in open {
@@ -387,7 +397,10 @@ fn by_folder(question: &PolicyRequest) -> Option<Decision> {
     let fits = (2..=seen.limits.parts as usize).contains(&parts.len()) && is_shallow;
     let sub_phases = parts.into_values().collect();
     fits.then(|| {
-        Decision::Split(SplitDecision { action: SplitAction::Split { sub_phases }, reason: WHY.to_owned() })
+        Decision::Splitting(SplitDecision {
+            action: SplitAction::Split { sub_phases },
+            reason: WHY.to_owned(),
+        })
     })
 }
 
@@ -399,7 +412,7 @@ fn a_splitter_by_folder_decides_some_of_the_questions() {
         logs: Vec::new(),
         logs_dropped: 0,
         artifacts: Vec::new(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     };
     let evaluate = |question: &PolicyRequest| answers(by_folder(question));
     let found = report(check_with(&evaluate, &[Capability::Splitting], PLAN, |_| ()));

@@ -25,15 +25,15 @@ impl ImportPlayer<'_> {
         match action {
             Action::Spawn(spec) => self.spawn(id, &spec.session),
             Action::Prompt { session, .. } => self.prompt(id, &session),
-            Action::End { session, reason } => self.on_end_request(id, &session, &reason),
-            Action::Ask { question, choices, .. } => self.on_user_question(id, &question, &choices),
-            Action::Assess { .. } => {
+            Action::EndSession { session, reason } => self.on_end_request(id, &session, &reason),
+            Action::AskUser { question, choices, .. } => self.on_user_question(id, &question, &choices),
+            Action::MeasureWorkspace { .. } => {
                 let facts = self.facts.clone();
-                self.outcome(id, ActionOutcome::Assessed { facts })
+                self.outcome(id, ActionOutcome::WorkspaceMeasured { facts })
             }
             Action::Interrupt { .. } => self.outcome(id, ActionOutcome::Delivered),
             Action::Finish { .. } => self.outcome(id, ActionOutcome::Announced),
-            Action::Inspect { document, .. } => {
+            Action::ValidateHandoff { document, .. } => {
                 let mut secrets: Vec<String> = scan(document.body().unwrap_or_default())
                     .iter()
                     .map(|found| found.kind.to_owned())
@@ -62,19 +62,19 @@ impl ImportPlayer<'_> {
             | Action::Offload { .. }
             | Action::Verify { .. }
             | Action::Checkpoint { .. }
-            | Action::Branch { .. }
-            | Action::Commit { .. }
+            | Action::CreateWorktree { .. }
+            | Action::CommitWorktree { .. }
             | Action::CommitToBranch { .. }
-            | Action::Restore { .. }
+            | Action::RestoreWorktree { .. }
             | Action::Merge { .. }
-            | Action::Unmerge { .. }
+            | Action::AbortMerge { .. }
             | Action::Land { .. }) => {
                 let error = format!("the recording shows no {}", other.name());
                 self.note(error.clone());
                 self.outcome(id, ActionOutcome::Failed { error })
             }
             // Questions are answered before; of the others nobody waits for an outcome.
-            Action::RequestDecision { .. } | Action::Place { .. } | Action::Notify(_) => Ok(()),
+            Action::RequestDecision { .. } | Action::DeliverToolResult { .. } | Action::Notify(_) => Ok(()),
         }
     }
 

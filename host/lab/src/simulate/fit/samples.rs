@@ -156,7 +156,7 @@ impl RunSamples {
             Action::Verify { .. } => {
                 self.begun.insert(intent.id, at);
             }
-            Action::Ask { .. } => {
+            Action::AskUser { .. } => {
                 self.asked_at.insert(intent.id, at);
                 all.count("person.answers", 0, 1);
             }

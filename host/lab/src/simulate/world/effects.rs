@@ -20,11 +20,11 @@ impl SimWorld<'_> {
         let mut takes = DurationMs(EFFECT_MS);
         let outcome;
         match &action {
-            Action::RequestDecision { request, question, scope } => {
-                let RoutedDecision { result, mut label, .. } = self.router.decide_in(scope, question);
+            Action::RequestDecision { request_id, request, scope } => {
+                let RoutedDecision { result, mut label, .. } = self.router.decide_in(scope, request);
                 // Virtual time has no wall clock: the same seed gives the same bytes.
                 label.duration_us = 0;
-                let input = Input::Decided { request: *request, result, label: Box::new(label) };
+                let input = Input::Decided { request_id: *request_id, result, label: Box::new(label) };
                 return self.after(DurationMs(0), SimEvent::Take(Box::new(input)));
             }
             Action::Spawn(spec) => {
@@ -72,8 +72,10 @@ impl SimWorld<'_> {
             Action::Interrupt { session } => {
                 outcome = self.tell_agent(session, |agent, _| agent.on_interrupt())
             }
-            Action::End { session, .. } => outcome = self.tell_agent(session, |agent, _| agent.on_end()),
-            Action::Place { item, offload } => {
+            Action::EndSession { session, .. } => {
+                outcome = self.tell_agent(session, |agent, _| agent.on_end())
+            }
+            Action::DeliverToolResult { item, offload } => {
                 // The item begins with its session's name.
                 if let Some(agent) =
                     item.split(' ').next().and_then(|session| self.agents.get_mut(&SessionId::new(session)))
@@ -83,8 +85,8 @@ impl SimWorld<'_> {
                 return;
             }
             Action::Notify(_) => return,
-            Action::Assess { phase, baseline, expected, tree } => {
-                outcome = Some(self.workspace_model.assess(phase, *baseline, expected, tree));
+            Action::MeasureWorkspace { phase, baseline, expected, tree } => {
+                outcome = Some(self.workspace_model.measure(phase, *baseline, expected, tree));
             }
             Action::Verify { phase, tree, .. } => {
                 takes = DurationMs((self.model.verification.seconds * 1000.0) as u64 + EFFECT_MS);
@@ -94,16 +96,16 @@ impl SimWorld<'_> {
                 outcome = Some(ActionOutcome::nothing_to_commit());
             }
             Action::Checkpoint { phase, .. }
-            | Action::Branch { phase, .. }
-            | Action::Commit { phase, .. }
-            | Action::Restore { phase, .. }
+            | Action::CreateWorktree { phase, .. }
+            | Action::CommitWorktree { phase, .. }
+            | Action::RestoreWorktree { phase, .. }
             | Action::Merge { phase, .. }
-            | Action::Unmerge { phase, .. }
+            | Action::AbortMerge { phase, .. }
             | Action::Land { phase, .. } => {
                 let mut rng = self.rng(action.name(), phase.as_str());
                 outcome = Some(self.workspace_model.perform(&action, &mut rng, self.model));
             }
-            Action::Inspect { .. } => {
+            Action::ValidateHandoff { .. } => {
                 let (missing_files, secrets) = (Vec::new(), Vec::new());
                 outcome = Some(ActionOutcome::Inspected {
                     missing_files,
@@ -131,7 +133,7 @@ impl SimWorld<'_> {
                 let artifacts = items.iter().map(|item| artifact(&item.name, &item.text)).collect();
                 outcome = Some(ActionOutcome::Offloaded { artifacts });
             }
-            Action::Ask { .. } => {
+            Action::AskUser { .. } => {
                 let mut rng = self.rng("person", "delay");
                 let (looks, after) = (
                     rng.chance(self.model.person.answers),

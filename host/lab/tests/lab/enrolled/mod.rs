@@ -122,8 +122,8 @@ impl TestStateRoot {
         let ArmAssignment { assignment, arm, version, .. } =
             assign(definition, definition.current().unwrap(), unit)?;
         let arm_name = arm.name.to_string();
-        let pins = pins(definition, version, arm);
-        self.write(assignment, pins, outcome(&arm_name));
+        let bindings = bindings(definition, version, arm);
+        self.write(assignment, bindings, outcome(&arm_name));
         Some(arm_name)
     }
 
@@ -131,13 +131,13 @@ impl TestStateRoot {
     pub fn write(
         &mut self,
         assignment: Assignment,
-        pins: Vec<PolicyBinding>,
+        bindings: Vec<PolicyBinding>,
         outcome: PlannedRunOutcome,
     ) -> RunId {
         self.runs += 1;
         let run = RunId::new(format!("r{}", self.runs));
         let at = BEGINS_MS + self.runs * 60_000;
-        let entries = FakeRunHost::play(run.clone(), assignment, pins, outcome, at);
+        let entries = FakeRunHost::play(run.clone(), assignment, bindings, outcome, at);
         self.journal.append_wait(&run, entries, Durability::Telemetry).unwrap();
         run
     }
@@ -149,13 +149,13 @@ impl TestStateRoot {
 }
 
 /// What a run of an arm begins with.
-pub fn pins(
+pub fn bindings(
     definition: &ExperimentDefinition,
     version: &ExperimentVersion,
     arm: &ExperimentArm,
 ) -> Vec<PolicyBinding> {
     let file = place_of(Some(&definition.name), arm.name.as_str());
-    let pin = |capability: &Capability| PolicyBinding {
+    let binding = |capability: &Capability| PolicyBinding {
         capability: *capability,
         policy: arm.policy.clone(),
         component: arm.component.clone(),
@@ -166,7 +166,7 @@ pub fn pins(
         from: ConfigSource { layer: ConfigLayer::Experiment, file: file.clone(), line: 0 },
         then: Vec::new(),
     };
-    version.decides.iter().map(pin).collect()
+    version.decides.iter().map(binding).collect()
 }
 
 /// Plays the host without agents.
@@ -188,7 +188,7 @@ impl FakeRunHost {
     fn play(
         run: RunId,
         assignment: Assignment,
-        pins: Vec<PolicyBinding>,
+        bindings: Vec<PolicyBinding>,
         outcome: PlannedRunOutcome,
         at: u64,
     ) -> Vec<JournalEntry> {
@@ -207,7 +207,7 @@ impl FakeRunHost {
         player.take(Input::Started {
             run,
             workflow: Box::new(workflow()),
-            pins,
+            bindings,
             task_folder: ".".into(),
             utc_offset_minutes: 0,
             assignments: vec![assignment],
@@ -241,9 +241,9 @@ impl FakeRunHost {
         let id = intent.id;
         let done = |outcome| Input::Outcome { action: id, outcome };
         match intent.action {
-            Action::RequestDecision { request, question, .. } => {
-                let (decision, label) = (stub(&question, self.failed), self.label(&question));
-                self.take(Input::Decided { request, result: Ok(decision), label: Box::new(label) });
+            Action::RequestDecision { request_id, request, .. } => {
+                let (decision, label) = (stub(&request, self.failed), self.label(&request));
+                self.take(Input::Decided { request_id, result: Ok(decision), label: Box::new(label) });
             }
             Action::Spawn(spec) => {
                 let capabilities = Capabilities::default();
@@ -272,17 +272,17 @@ impl FakeRunHost {
                 let ended = AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false };
                 self.say(&session, ended);
             }
-            Action::End { session, .. } => {
+            Action::EndSession { session, .. } => {
                 self.take(done(ActionOutcome::Delivered));
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.take(Input::SessionEnded { session, exit });
             }
-            Action::Ask { .. } => {
+            Action::AskUser { .. } => {
                 self.take(done(ActionOutcome::Announced));
                 self.take(Input::Answered { question: id, choice: PauseAnswer::Stop, message: None });
             }
-            Action::Assess { .. } => {
-                self.take(done(ActionOutcome::Assessed { facts: WorkspaceFacts::default() }))
+            Action::MeasureWorkspace { .. } => {
+                self.take(done(ActionOutcome::WorkspaceMeasured { facts: WorkspaceFacts::default() }))
             }
             Action::Checkpoint { .. } => self.take(done(ActionOutcome::Checkpointed { base: None })),
             Action::Finish { .. } => self.take(done(ActionOutcome::Announced)),
@@ -303,13 +303,13 @@ impl FakeRunHost {
             settings: None,
             fuel: None,
             artifacts: Default::default(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         };
-        let decides = question.ask.capability() == Capability::Splitting;
+        let decides = question.query.capability() == Capability::Splitting;
         let falls = decides && self.outcome.faults;
         Provenance {
             by: if falls { DecisionSource::BuiltIn } else { DecisionSource::Configured },
-            capability: question.ask.capability(),
+            capability: question.query.capability(),
             policy: "stub".into(),
             component: Some(if decides && !falls { self.component.clone() } else { Digest::of("built-in") }),
             settings: Some(Digest::of("{}")),
@@ -319,7 +319,7 @@ impl FakeRunHost {
             artifacts: Default::default(),
             faults: if falls { vec![fault] } else { Vec::new() },
             abstained: Vec::new(),
-            behind: Vec::new(),
+            nested: Vec::new(),
         }
     }
 }
@@ -327,25 +327,27 @@ impl FakeRunHost {
 /// A policy that asks a person where the work came to nothing, and finds everything else in order.
 pub(crate) fn stub(question: &PolicyRequest, failed: bool) -> Decision {
     let reason = "as always".to_owned();
-    match &question.ask {
-        PolicyQuery::Assess(_) => Decision::Assess(Assessment {
+    match &question.query {
+        PolicyQuery::Exhaustion(_) => Decision::Exhaustion(Assessment {
             verdict: if failed { Verdict::Failed } else { Verdict::Answered },
             evidence: Vec::new(),
             warning: None,
             reason,
         }),
-        PolicyQuery::Complete(seen) => {
+        PolicyQuery::Completion(seen) => {
             let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
-            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+            Decision::Completion(CompletionDecision { done, evidence: Vec::new(), reason })
         }
-        PolicyQuery::Recover(_) => {
+        PolicyQuery::Recovery(_) => {
             let action = RecoveryAction::AskPerson { question: "What now?".to_owned() };
-            Decision::Recover(RecoveryDecision { action, reason })
+            Decision::Recovery(RecoveryDecision { action, reason })
         }
-        PolicyQuery::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
-        PolicyQuery::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
-        PolicyQuery::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
-        PolicyQuery::Brief(seen) => Decision::Brief(PromptDraft {
+        PolicyQuery::Offloading(_) => Decision::Offloading(OffloadingDecision { items: Vec::new(), reason }),
+        PolicyQuery::Budgeting(seen) => {
+            Decision::Budgeting(TurnBudget { max_turns: seen.base_turns, reason })
+        }
+        PolicyQuery::Splitting(_) => Decision::Splitting(SplitDecision { action: SplitAction::Keep, reason }),
+        PolicyQuery::Prompting(seen) => Decision::Prompting(PromptDraft {
             prompt: format!("Do {:?}.", seen.focus),
             left_out: Vec::new(),
             reason,
@@ -353,10 +355,10 @@ pub(crate) fn stub(question: &PolicyRequest, failed: bool) -> Decision {
         PolicyQuery::Compaction(_) => {
             Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
         }
-        PolicyQuery::Compose(_) => {
+        PolicyQuery::Handoff(_) => {
             let (document, index) = ("# Handoff".to_owned(), "# Index".to_owned());
             let continuer = SuccessorKind::Successor;
-            Decision::Compose(HandoffDraft { document, index, continuer, left_out: Vec::new(), reason })
+            Decision::Handoff(HandoffDraft { document, index, continuer, left_out: Vec::new(), reason })
         }
         PolicyQuery::Review(_) => Decision::Review(ReviewDecision {
             score: 90,

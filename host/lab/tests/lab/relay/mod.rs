@@ -114,7 +114,7 @@ impl FakeHost {
         let started = Input::Started {
             run: "r1".into(),
             workflow,
-            pins: Vec::new(),
+            bindings: Vec::new(),
             task_folder: ".baton/r1".into(),
             utc_offset_minutes: 0,
             assignments: Vec::new(),
@@ -221,10 +221,10 @@ impl FakeHost {
         let (repeated, lost): (Vec<_>, Vec<_>) = pending.into_iter().partition(|intent| {
             matches!(
                 intent.action,
-                Action::Assess { .. }
-                    | Action::Inspect { .. }
+                Action::MeasureWorkspace { .. }
+                    | Action::ValidateHandoff { .. }
                     | Action::WriteHandoff { .. }
-                    | Action::Ask { .. }
+                    | Action::AskUser { .. }
             )
         });
         for intent in lost {
@@ -245,10 +245,10 @@ impl FakeHost {
     fn perform(&mut self, intent: Intent) {
         let outcome = match intent.action {
             Action::Notify(_) => return,
-            Action::RequestDecision { request, question, .. } => {
-                let (result, label) = router().decide(&question);
+            Action::RequestDecision { request_id, request, .. } => {
+                let (result, label) = router().decide(&request);
                 self.decisions.push(result.clone().unwrap());
-                let decided = Input::Decided { request, result, label: Box::new(label) };
+                let decided = Input::Decided { request_id, result, label: Box::new(label) };
                 return if self.turns > 1 {
                     self.queue.push_front(decided);
                 } else {
@@ -268,20 +268,20 @@ impl FakeHost {
                 self.act(&session, &focus);
                 ActionOutcome::Delivered
             }
-            Action::End { session, .. } => {
+            Action::EndSession { session, .. } => {
                 let exit = ProcessExit { code: Some(0), signal: None, by_host: true };
                 self.queue.push_back(Input::SessionEnded { session, exit });
                 ActionOutcome::Delivered
             }
-            Action::Assess { phase, baseline, .. } => {
+            Action::MeasureWorkspace { phase, baseline, .. } => {
                 if baseline {
                     self.starts.insert(phase.clone(), self.workspace.clone());
                 }
                 let changed = self.changed(&phase).into_iter().map(|file| file.path).collect();
                 self.seen.insert(phase.clone(), changed);
-                ActionOutcome::Assessed { facts: self.facts(&phase) }
+                ActionOutcome::WorkspaceMeasured { facts: self.facts(&phase) }
             }
-            Action::Inspect { document, .. } => ActionOutcome::Inspected {
+            Action::ValidateHandoff { document, .. } => ActionOutcome::Inspected {
                 missing_files: path_mentions::extract_paths(document.body().unwrap())
                     .into_iter()
                     .filter(|path| !self.saved.contains_key(path))
@@ -309,7 +309,7 @@ impl FakeHost {
                 ActionOutcome::HandoffWritten { path, artifact, index: None }
             }
             Action::Checkpoint { .. } => ActionOutcome::Checkpointed { base: None },
-            Action::Ask { .. } | Action::Finish { .. } => ActionOutcome::Announced,
+            Action::AskUser { .. } | Action::Finish { .. } => ActionOutcome::Announced,
             _ => ActionOutcome::Delivered,
         };
         self.queue.push_back(Input::Outcome { action: intent.id, outcome });

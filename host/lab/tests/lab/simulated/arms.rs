@@ -65,13 +65,13 @@ impl ConfiguredPolicies {
         let chosen = self.all.iter().find(|one| one.policy().name() == policy).unwrap();
         let chosen = chosen.policy().configure(&settings).unwrap();
         let built_in = self.all[0].clone();
-        let mut pins = Vec::new();
+        let mut bindings = Vec::new();
         let mut blobs = Vec::new();
         let decides = |capability: &Capability| chosen.policy().decides().contains(capability);
         let chosen_for = Capability::ALL.into_iter().filter(decides).map(|capability| (capability, &chosen));
         let behind = Capability::ALL.into_iter().map(|capability| (capability, &built_in));
         for (capability, configured) in behind.chain(chosen_for) {
-            pins.push(PolicyBinding {
+            bindings.push(PolicyBinding {
                 capability,
                 policy: configured.policy().name().to_owned(),
                 component: configured.policy().digest().clone(),
@@ -93,7 +93,7 @@ impl ConfiguredPolicies {
         });
         let engine = self.engine.clone();
         let router = Box::new(move || Router::with_built_in(&engine, BTreeMap::new(), built_in.clone()));
-        SimulatedArm { name: name.to_owned(), workflow, pins, blobs, router, loaded }
+        SimulatedArm { name: name.to_owned(), workflow, bindings, blobs, router, loaded }
     }
 }
 

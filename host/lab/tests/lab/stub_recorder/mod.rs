@@ -56,9 +56,9 @@ impl StubRunRecorder {
     fn perform(&mut self, intent: Intent, decide: &mut DecideCallback<'_>) {
         let done = |outcome| Input::Outcome { action: intent.id, outcome };
         match &intent.action {
-            Action::RequestDecision { request, question, .. } => {
-                let (result, label) = decide(question);
-                self.take(Input::Decided { request: *request, result, label: Box::new(label) });
+            Action::RequestDecision { request_id, request, .. } => {
+                let (result, label) = decide(request);
+                self.take(Input::Decided { request_id: *request_id, result, label: Box::new(label) });
             }
             Action::Spawn(spec) => {
                 self.take(done(ActionOutcome::Spawned {
@@ -79,8 +79,8 @@ impl StubRunRecorder {
                     AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false },
                 );
             }
-            Action::Assess { .. } => {
-                self.take(done(ActionOutcome::Assessed { facts: WorkspaceFacts::default() }))
+            Action::MeasureWorkspace { .. } => {
+                self.take(done(ActionOutcome::WorkspaceMeasured { facts: WorkspaceFacts::default() }))
             }
             Action::Checkpoint { .. } => self.take(done(ActionOutcome::Checkpointed { base: None })),
             _ => self.take(done(ActionOutcome::Announced)),
@@ -102,7 +102,7 @@ pub(crate) fn record(
     recorder.take(Input::Started {
         run,
         workflow,
-        pins: Vec::new(),
+        bindings: Vec::new(),
         task_folder: ".".into(),
         utc_offset_minutes: 0,
         assignments: Vec::new(),
@@ -128,10 +128,10 @@ pub(crate) fn journal_of(entries: Vec<JournalEntry>) -> (TempDir, Journal) {
 
 /// A policy that is a function of the question alone.
 pub(crate) fn stub(question: &PolicyRequest) -> Decision {
-    match &question.ask {
-        PolicyQuery::Recover(_) => {
+    match &question.query {
+        PolicyQuery::Recovery(_) => {
             let reason = "as always".to_owned();
-            Decision::Recover(RecoveryDecision { action: RecoveryAction::Wait, reason })
+            Decision::Recovery(RecoveryDecision { action: RecoveryAction::Wait, reason })
         }
         _ => crate::enrolled::stub(question, false),
     }
@@ -140,7 +140,7 @@ pub(crate) fn stub(question: &PolicyRequest) -> Decision {
 pub(crate) fn label(question: &PolicyRequest) -> Provenance {
     Provenance {
         by: DecisionSource::Configured,
-        capability: question.ask.capability(),
+        capability: question.query.capability(),
         policy: "stub".into(),
         component: Some(Digest::of("stub")),
         settings: Some(Digest::of("settings")),
@@ -150,6 +150,6 @@ pub(crate) fn label(question: &PolicyRequest) -> Provenance {
         artifacts: Default::default(),
         faults: Vec::new(),
         abstained: Vec::new(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     }
 }

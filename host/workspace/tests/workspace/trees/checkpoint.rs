@@ -16,8 +16,8 @@ async fn a_clean_place_is_its_own_checkpoint() {
     assert_eq!(base, world.git(&["rev-parse", "HEAD"]));
     assert_eq!(world.everything(), before);
     assert_eq!(world.checkpoint("20").await, base, "said again");
-    let joining = world.joining("20").await;
-    assert_eq!(files(&joining.root), world.files());
+    let integration = world.integration("20").await;
+    assert_eq!(files(&integration.root), world.files());
     assert_eq!(
         world.git(&["for-each-ref", "--format=%(refname)", "refs/heads"]),
         "refs/heads/baton/r1/20.merge\nrefs/heads/main"

@@ -155,7 +155,7 @@ async fn a_commit_in_the_workspace_runs_no_hook_and_no_filter() {
 pub(super) async fn look(root: &Path) {
     let workspace = Workspace::open(root).unwrap();
     let start = workspace.baseline(&[]).await.unwrap();
-    let facts = workspace.assess(&start, &[]).await.unwrap();
+    let facts = workspace.measure(&start, &[]).await.unwrap();
     assert!(facts.git.present);
     workspace.all_changed(&start).await.unwrap();
     workspace.since(start.head(), start.branch()).await;
@@ -203,8 +203,8 @@ async fn work_trees_run_no_command_that_the_repository_names() {
     for part in [&a, &b] {
         part.remove("far.late");
     }
-    let joining = world.joining("20").await;
-    joining.remove("far.late");
+    let integration = world.integration("20").await;
+    integration.remove("far.late");
     a.write("a.txt", "ONE\ntwo\nthree\n");
     b.write("a.txt", "one\ntwo\nTHREE\n");
     a.write("src/b.txt", "of a\n");
@@ -315,7 +315,7 @@ async fn a_bare_repository_among_the_files_is_no_repository_of_the_work() {
     let workspace = Workspace::open(&inner).unwrap();
     let start = workspace.baseline(&[]).await.unwrap();
     fs::write(inner.join("file"), "3").unwrap();
-    let facts = workspace.assess(&start, &[]).await.unwrap();
+    let facts = workspace.measure(&start, &[]).await.unwrap();
     assert!(!facts.git.present && facts.changed.len() == 1, "it is looked at without git");
     assert_eq!(traps.ran(), Vec::<String>::new());
     let _ = try_git(&inner, &["status"]);
@@ -336,7 +336,7 @@ async fn a_configuration_that_moves_the_work_tree_makes_it_none() {
         };
         assert!(why.contains("not in a git work tree"), "{why}");
         let workspace = Workspace::open(&world.root).unwrap();
-        assert!(!workspace.assess(&workspace.baseline(&[]).await.unwrap(), &[]).await.unwrap().git.present);
+        assert!(!workspace.measure(&workspace.baseline(&[]).await.unwrap(), &[]).await.unwrap().git.present);
     }
     assert_eq!(fs::read_to_string(elsewhere.join("theirs.txt")).unwrap(), "theirs");
 }
@@ -508,8 +508,8 @@ async fn a_folder_that_the_git_folder_calls_common_is_not_taken_for_the_reposito
             if is_restarted {
                 world.restart();
             }
-            let joining = WorktreeName::integration(&phase, 2);
-            let refused = world.trees.checkpoint(&phase, tree, &joining).await.unwrap_err().to_string();
+            let integration = WorktreeName::integration(&phase, 2);
+            let refused = world.trees.checkpoint(&phase, tree, &integration).await.unwrap_err().to_string();
             let leads = format!("leads to {} now", victim.join(".git").display());
             assert!(refused.contains(&leads), "{refused}");
         }
@@ -573,7 +573,7 @@ async fn looking_reads_no_other_repository() {
         world.root.join(".git/refs/heads/main"),
     )
     .unwrap();
-    let seen = workspace.assess(&start, &[]).await.unwrap();
+    let seen = workspace.measure(&start, &[]).await.unwrap();
     assert!(!format!("{seen:?}").contains("the secret"), "{seen:?}");
 }
 

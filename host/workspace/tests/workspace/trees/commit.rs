@@ -67,10 +67,10 @@ async fn what_came_after_the_commit_is_put_back_and_not_merged() {
     let into = WorktreeName::integration(&PhaseId::new("20"), 1);
     let merged = world.trees.merge(&part.tree, &into, "20a", Some(&commit)).await.unwrap();
     assert!(matches!(merged, MergeResult::Merged { files: 2, .. }), "{merged:?}");
-    let joining = world.joining("20").await;
-    let (whole, ..) = self::commit(&world, &joining, &["a.txt", "b.txt"]).await;
-    joining.write("a.txt", "evil once more\n");
-    joining.write("evil.py", "boo");
+    let integration = world.integration("20").await;
+    let (whole, ..) = self::commit(&world, &integration, &["a.txt", "b.txt"]).await;
+    integration.write("a.txt", "evil once more\n");
+    integration.write("evil.py", "boo");
     let phase = PhaseId::new("20");
     let merged = [part.tree.clone()];
     let landed = world

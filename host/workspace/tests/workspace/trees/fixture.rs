@@ -122,7 +122,7 @@ impl WorktreesFixture {
         PartTree { tree, root }
     }
 
-    pub(crate) async fn joining(&self, phase: &str) -> PartTree {
+    pub(crate) async fn integration(&self, phase: &str) -> PartTree {
         let tree = WorktreeName::integration(&PhaseId::new(phase), 1);
         let root = self.trees.open(&tree).await.unwrap().root().to_owned();
         PartTree { tree, root }

@@ -18,7 +18,7 @@ fn pipe(path: &Path) {
 /// Files that the workspace has, for one who looks now.
 async fn changed(trees: &RunWorktrees, baseline: &baton_workspace::Baseline) -> Vec<String> {
     let workspace = trees.open(&WorktreeName::workspace()).await.unwrap();
-    let seen = workspace.assess(baseline, &[]).await.unwrap();
+    let seen = workspace.measure(baseline, &[]).await.unwrap();
     assert!(seen.git.present, "git was asked");
     seen.changed.into_iter().map(|file| file.path).collect()
 }
@@ -167,9 +167,9 @@ async fn a_pipe_where_git_reads_a_file_is_named_and_not_waited_for() {
         pipe(&at);
         let began = Instant::now();
         let phase = PhaseId::new("20");
-        let seen = workspace.assess(&before, &[]).await.map(drop).map_err(|error| error.to_string());
-        let joining = WorktreeName::integration(&phase, 1);
-        let checkpoint = world.trees.checkpoint(&phase, &WorktreeName::workspace(), &joining).await;
+        let seen = workspace.measure(&before, &[]).await.map(drop).map_err(|error| error.to_string());
+        let integration = WorktreeName::integration(&phase, 1);
+        let checkpoint = world.trees.checkpoint(&phase, &WorktreeName::workspace(), &integration).await;
         assert!(began.elapsed() < Duration::from_secs(20), "{name}");
         let is_told = |told: &str| told.contains(&format!("{name} is a pipe")) && told.contains("remove it");
         assert!(checkpoint.as_ref().is_err_and(|told| is_told(&told.to_string())), "{name}: {checkpoint:?}");
@@ -182,7 +182,7 @@ async fn a_pipe_where_git_reads_a_file_is_named_and_not_waited_for() {
         was.into_iter().for_each(|was| fs::write(&at, was).unwrap());
     }
     fs::remove_dir_all(world.root.join("src/deep/other")).unwrap();
-    workspace.assess(&before, &[]).await.unwrap();
+    workspace.measure(&before, &[]).await.unwrap();
     world.checkpoint("20").await;
 }
 

@@ -35,8 +35,8 @@ async fn a_branch_of_the_run_that_stands_for_one_of_the_users_moves_none() {
     let main = world.git(&["rev-parse", "refs/heads/main"]);
     a.write("new.txt", "new\n");
     world.git(&["symbolic-ref", "refs/heads/baton/r1/20a", "refs/heads/main"]);
-    let joining = WorktreeName::integration(&PhaseId::new("20"), 1);
-    let error = world.trees.merge(&a.tree, &joining, "merge", None).await.unwrap_err().to_string();
+    let integration = WorktreeName::integration(&PhaseId::new("20"), 1);
+    let error = world.trees.merge(&a.tree, &integration, "merge", None).await.unwrap_err().to_string();
     assert!(error.contains("stands for refs/heads/main now"), "{error}");
     assert_eq!(world.git(&["rev-parse", "refs/heads/main"]), main);
 }
@@ -71,7 +71,7 @@ async fn a_clean_place_gets_the_commits_and_stays_clean() {
     world.merge(&a, "20").await;
     world.merge(&b, "20").await;
     world.write("ignored-mine", "stays");
-    let joined = files(&world.joining("20").await.root);
+    let joined = files(&world.integration("20").await.root);
     let landing = world.land("20", &base, &[&a, &b]).await;
     assert!(matches!(&landing, LandResult::Landed { committed: true, files: 6, .. }), "{landing:?}");
     assert_eq!(world.status(), "");
@@ -159,7 +159,7 @@ async fn what_changed_meanwhile_is_merged_before_anything_is_written() {
     let before = world.everything();
     assert_eq!(world.land("20", &base, &[&a]).await, LandResult::Updated);
     assert_eq!(world.everything(), before);
-    assert_eq!(world.joining("20").await.read("a.txt").unwrap(), "ONE\ntwo\nthree\nmine\n");
+    assert_eq!(world.integration("20").await.read("a.txt").unwrap(), "ONE\ntwo\nthree\nmine\n");
     world.restart();
     // Once more, before it could land.
     world.write("a.txt", "one\ntwo\nthree\nmine again\n");
@@ -185,8 +185,8 @@ async fn a_place_that_never_rests_gets_the_result_beside_its_changes() {
     world.write("dir", "where the result has a folder");
     assert!(matches!(world.land("20", &base, &[&a]).await, LandResult::Conflicted { .. }), "the same names");
     fs::remove_file(world.root.join("dir")).unwrap();
-    let joining = world.joining("20").await;
-    joining.git(&["merge", "--abort"]);
+    let integration = world.integration("20").await;
+    integration.git(&["merge", "--abort"]);
     world.write("busy.txt", "3");
     let landing = world.land("20", &base, &[&a]).await;
     assert!(is_landed(&landing, false), "{landing:?}");
@@ -247,8 +247,8 @@ async fn a_change_that_does_not_fit_becomes_a_conflict_in_the_joining_tree() {
         world.restart();
     }
     assert_eq!(world.everything(), before);
-    let joining = world.joining("20").await;
-    joining.write("a.txt", "ONE of mine\ntwo\nthree\n");
+    let integration = world.integration("20").await;
+    integration.write("a.txt", "ONE of mine\ntwo\nthree\n");
     let (phase, home) = (PhaseId::new("20"), WorktreeName::workspace());
     for _ in 0..2 {
         // A host that dies before it passes the answer on asks again, in the same round.
@@ -270,14 +270,14 @@ async fn a_conflict_that_an_agent_commits_is_verified_too() {
     world.merge(&a, "20").await;
     world.write("a.txt", "mine\n");
     assert!(matches!(world.land("20", &base, &[&a]).await, LandResult::Conflicted { .. }));
-    let joining = world.joining("20").await;
-    joining.git(&["merge", "--abort"]);
+    let integration = world.integration("20").await;
+    integration.git(&["merge", "--abort"]);
     assert!(
         matches!(world.land("20", &base, &[&a]).await, LandResult::Conflicted { .. }),
         "given up, it is there again"
     );
-    joining.write("a.txt", "both\n");
-    joining.git(&["commit", "-qam", "by the agent"]);
+    integration.write("a.txt", "both\n");
+    integration.git(&["commit", "-qam", "by the agent"]);
     assert_eq!(world.land("20", &base, &[&a]).await, LandResult::Updated);
     assert!(is_landed(&world.land("20", &base, &[&a]).await, false));
     assert_eq!(world.read("a.txt").unwrap(), "both\n");
@@ -296,7 +296,7 @@ async fn an_ignored_file_in_the_way_is_never_overwritten() {
     let landing = world.land("20", &base, &[&a]).await;
     assert_eq!(landing, LandResult::Conflicted { files: vec!["ignored.env".into()] });
     assert_eq!(world.read("ignored.env").unwrap(), "mine");
-    world.joining("20").await.write("ignored.env", "both");
+    world.integration("20").await.write("ignored.env", "both");
     assert_eq!(world.land("20", &base, &[&a]).await, LandResult::Updated);
     assert!(is_landed(&world.land("20", &base, &[&a]).await, false));
     assert_eq!(world.read("ignored.env").unwrap(), "both");
@@ -339,9 +339,9 @@ async fn what_a_crash_cut_short_is_finished() {
     a.write("new.txt", "new");
     a.remove("src/b.txt");
     world.merge(&a, "20").await;
-    let joining = world.joining("20").await;
-    let joined = joining.git(&["rev-parse", "HEAD"]);
-    let expected = files(&joining.root);
+    let integration = world.integration("20").await;
+    let joined = integration.git(&["rev-parse", "HEAD"]);
+    let expected = files(&integration.root);
     assert!(is_landed(&world.land("20", &base, &[]).await, true));
 
     // As if the host had died with some of the files written: the intent is there, and nothing says that it is done.
@@ -382,7 +382,7 @@ async fn a_half_landed_place_that_somebody_changes_loses_nothing() {
     let kept = world.dir.path().join("state/trees/r1/.made-20.merge");
     let link = fs::read(&kept).unwrap();
     assert!(is_landed(&world.land("20", &base, &[]).await, true));
-    // The joining tree was removed with it; a crash before that leaves it.
+    // The integration tree was removed with it; a crash before that leaves it.
     let joined = world.git(&["rev-parse", "HEAD"]);
     world.git(&[
         "worktree",

@@ -27,10 +27,10 @@ async fn what_parts_left_uncommitted_is_merged_and_nothing_of_batons() {
     world.restart();
     assert_eq!(world.merge(&a, "20").await, MergeResult::Merged { commit, files: 1 }, "said again");
     assert!(matches!(world.merge(&b, "20").await, MergeResult::Merged { files: 1, .. }));
-    let joining = world.joining("20").await;
-    assert_eq!(joining.git(&["ls-files"]), ".gitignore\na new.txt\na.txt\nsrc/b.txt");
-    assert_eq!(joining.git(&["log", "-1", "--format=%s %an"]), "Merge 20b Someone");
-    assert_eq!(joining.git(&["rev-list", "--count", "--merges", "HEAD"]), "2");
+    let integration = world.integration("20").await;
+    assert_eq!(integration.git(&["ls-files"]), ".gitignore\na new.txt\na.txt\nsrc/b.txt");
+    assert_eq!(integration.git(&["log", "-1", "--format=%s %an"]), "Merge 20b Someone");
+    assert_eq!(integration.git(&["rev-list", "--count", "--merges", "HEAD"]), "2");
 }
 
 #[tokio::test]
@@ -51,18 +51,18 @@ async fn a_conflict_stands_open_until_its_files_are_edited() {
     b.write("a.txt", "one\nB\nthree\n");
     b.write("more.txt", "b");
     world.merge(&a, "20").await;
-    let joining = world.joining("20").await;
+    let integration = world.integration("20").await;
     assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]));
     world.restart();
     assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]), "said again");
     // An agent that adds without looking has resolved nothing.
-    joining.git(&["add", "-A"]);
+    integration.git(&["add", "-A"]);
     assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]));
-    joining.write("a.txt", "one\nA and B\nthree\n");
+    integration.write("a.txt", "one\nA and B\nthree\n");
     let MergeResult::Merged { files: 2, .. } = world.merge(&b, "20").await else { panic!() };
-    assert_eq!(joining.read("a.txt").unwrap(), "one\nA and B\nthree\n");
-    assert_eq!(joining.git(&["status", "--porcelain"]), "");
-    assert_eq!(joining.git(&["log", "-1", "--format=%s"]), "Merge 20b");
+    assert_eq!(integration.read("a.txt").unwrap(), "one\nA and B\nthree\n");
+    assert_eq!(integration.git(&["status", "--porcelain"]), "");
+    assert_eq!(integration.git(&["log", "-1", "--format=%s"]), "Merge 20b");
 }
 
 #[tokio::test]
@@ -81,16 +81,16 @@ async fn a_conflict_that_leaves_no_marks_is_resolved_by_a_change_or_by_git_add()
     link(&a.root, "link", "src/b.txt");
     link(&b.root, "link", "else");
     world.merge(&a, "20").await;
-    let joining = world.joining("20").await;
+    let integration = world.integration("20").await;
     for _ in 0..2 {
         assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt", "bin", "link"]));
     }
-    joining.write("bin", "x\0both");
-    link(&joining.root, "link", "b");
+    integration.write("bin", "x\0both");
+    link(&integration.root, "link", "b");
     assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]));
-    joining.git(&["add", "a.txt"]);
+    integration.git(&["add", "a.txt"]);
     assert!(matches!(world.merge(&b, "20").await, MergeResult::Merged { .. }));
-    assert_eq!(joining.read("a.txt").unwrap(), "changed\n");
+    assert_eq!(integration.read("a.txt").unwrap(), "changed\n");
 }
 
 #[tokio::test]
@@ -104,22 +104,22 @@ async fn agents_conclude_abort_and_wander_as_they_like() {
     b.git(&["commit", "-q", "-am", "on a branch of the agent's"]);
     b.write("more.txt", "b");
     world.merge(&a, "20").await;
-    let joining = world.joining("20").await;
+    let integration = world.integration("20").await;
     assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]));
     assert_eq!(
         world.git(&["log", "-1", "--format=%s", "own-idea"]),
         "on a branch of the agent's",
         "its branch did not move"
     );
-    joining.git(&["merge", "--abort"]);
+    integration.git(&["merge", "--abort"]);
     assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]), "aborted, it is opened again");
-    joining.write("a.txt", "AB\n");
-    joining.git(&["add", "-A"]);
-    joining.git(&["commit", "-q", "-m", "resolved by the agent"]);
-    joining.write("late.txt", "not committed");
+    integration.write("a.txt", "AB\n");
+    integration.git(&["add", "-A"]);
+    integration.git(&["commit", "-q", "-m", "resolved by the agent"]);
+    integration.write("late.txt", "not committed");
     assert!(matches!(world.merge(&b, "20").await, MergeResult::Merged { .. }));
-    assert_eq!(joining.git(&["status", "--porcelain"]), "");
-    assert_eq!(joining.read("more.txt").unwrap(), "b");
+    assert_eq!(integration.git(&["status", "--porcelain"]), "");
+    assert_eq!(integration.read("more.txt").unwrap(), "b");
 }
 
 #[tokio::test]
@@ -135,8 +135,8 @@ async fn an_open_merge_of_another_part_is_given_up() {
     world.merge(&parts[0], "20").await;
     assert_eq!(world.merge(&parts[1], "20").await, conflicted(&["a.txt"]));
     assert!(matches!(world.merge(&parts[2], "20").await, MergeResult::Merged { files: 1, .. }));
-    let joining = world.joining("20").await;
-    assert_eq!(joining.read("a.txt").unwrap(), "A\n");
+    let integration = world.integration("20").await;
+    assert_eq!(integration.read("a.txt").unwrap(), "A\n");
     assert_eq!(world.merge(&parts[1], "20").await, conflicted(&["a.txt"]));
 }
 
@@ -145,14 +145,14 @@ async fn what_cannot_be_carried_along_is_refused_by_name() {
     let world = WorktreesFixture::new();
     let base = world.checkpoint("20").await;
     let a = world.begin("20a", &base).await;
-    let joining = WorktreeName::integration(&PhaseId::new("20"), 1);
+    let integration = WorktreeName::integration(&PhaseId::new("20"), 1);
     a.write("vendor/x", "x");
     git(&a.root.join("vendor"), &["init", "-q"]);
     git(
         &a.root.join("vendor"),
         &["-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"],
     );
-    let refused = world.trees.merge(&a.tree, &joining, "m", None).await.unwrap_err();
+    let refused = world.trees.merge(&a.tree, &integration, "m", None).await.unwrap_err();
     assert!(matches!(&refused, WorktreeError::Nested { path } if path == "vendor"), "{refused}");
     std::fs::remove_dir_all(a.root.join("vendor")).unwrap();
 
@@ -162,11 +162,14 @@ async fn what_cannot_be_carried_along_is_refused_by_name() {
     a.write("a.txt", "S\n");
     a.git(&["commit", "-qam", "S"]);
     try_git(&a.root, &["merge", "baton/r1/20a"]).unwrap_err();
-    let refused = world.trees.merge(&a.tree, &joining, "m", None).await.unwrap_err();
+    let refused = world.trees.merge(&a.tree, &integration, "m", None).await.unwrap_err();
     assert!(matches!(&refused, WorktreeError::Unresolved { files, .. } if files == &["a.txt"]), "{refused}");
 
     let never = WorktreeName::for_phase(&PhaseId::new("20z"));
-    assert!(matches!(world.trees.merge(&never, &joining, "m", None).await, Err(WorktreeError::Gone { .. })));
+    assert!(matches!(
+        world.trees.merge(&never, &integration, "m", None).await,
+        Err(WorktreeError::Gone { .. })
+    ));
     assert!(world.trees.merge(&a.tree, &WorktreeName::workspace(), "m", None).await.is_err());
 }
 

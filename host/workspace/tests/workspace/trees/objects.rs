@@ -108,8 +108,8 @@ async fn no_part_begins_with_a_file_that_is_not_what_its_commit_says() {
         let genuine = fs::read(loose(&world, &object)).unwrap();
         forge(&world, &object, &content);
         let phase = PhaseId::new("20");
-        let joining = WorktreeName::integration(&phase, 1);
-        let why = match world.trees.checkpoint(&phase, &WorktreeName::workspace(), &joining).await {
+        let integration = WorktreeName::integration(&phase, 1);
+        let why = match world.trees.checkpoint(&phase, &WorktreeName::workspace(), &integration).await {
             Ok(WorktreeBase::Shared { why }) => why,
             other => panic!("{at}: {other:?}"),
         };

@@ -96,7 +96,7 @@ async fn if_one_content_cannot_be_written_nothing_is() {
     a.write("z.txt", "z");
     a.remove("src/b.txt");
     world.merge(&a, "20").await;
-    let expected = files(&world.joining("20").await.root);
+    let expected = files(&world.integration("20").await.root);
     let before = world.everything();
     fs::remove_file(&there).unwrap();
     let failed = land(&world, &base, &a).await.unwrap_err().to_string();
@@ -121,7 +121,7 @@ async fn what_a_kill_between_two_files_leaves_is_finished_and_removed() {
     a.write("new.txt", "new");
     a.remove("src/b.txt");
     world.merge(&a, "20").await;
-    let expected = files(&world.joining("20").await.root);
+    let expected = files(&world.integration("20").await.root);
     assert!(matches!(land(&world, &base, &a).await.unwrap(), LandResult::Landed { committed: false, .. }));
     // As if the host had died with one file renamed, and with the others ready.
     let kill = |world: &WorktreesFixture| {

@@ -101,7 +101,7 @@ pub(super) fn replay(
             Ok(GoldenResult::Matches) => {
                 goldens.stand += 1;
                 if matches!(golden.decision, Some(Some(_))) {
-                    goldens.decided.insert(golden.question.ask.function());
+                    goldens.decided.insert(golden.question.query.function());
                 }
             }
             Ok(GoldenResult::Differs { decision, .. }) if update => {
@@ -109,7 +109,7 @@ pub(super) fn replay(
                     .with_context(|| format!("writing {}", file.display()))?;
                 goldens.stand += 1;
                 if decision.is_some() {
-                    goldens.decided.insert(golden.question.ask.function());
+                    goldens.decided.insert(golden.question.query.function());
                 }
                 goldens.written.push(file);
             }

@@ -63,21 +63,21 @@ pub(super) enum SampleQuestion {
 impl SampleQuestion {
     /// The question.
     pub(super) fn question(self) -> PolicyRequest {
-        let (ask, texts) = match self {
-            SampleQuestion::Assess => (PolicyQuery::Assess(Box::new(exhaustion())), vec![ERROR_TEXT]),
-            SampleQuestion::Complete => (PolicyQuery::Complete(Box::new(completion())), vec![ANSWERED]),
-            SampleQuestion::Recover => (PolicyQuery::Recover(Box::new(recovery())), vec![ERROR_TEXT]),
-            SampleQuestion::Offload => (PolicyQuery::Offload(Box::new(offloading())), Vec::new()),
+        let (query, texts) = match self {
+            SampleQuestion::Assess => (PolicyQuery::Exhaustion(Box::new(exhaustion())), vec![ERROR_TEXT]),
+            SampleQuestion::Complete => (PolicyQuery::Completion(Box::new(completion())), vec![ANSWERED]),
+            SampleQuestion::Recover => (PolicyQuery::Recovery(Box::new(recovery())), vec![ERROR_TEXT]),
+            SampleQuestion::Offload => (PolicyQuery::Offloading(Box::new(offloading())), Vec::new()),
             SampleQuestion::Compaction => (PolicyQuery::Compaction(Box::new(compaction())), Vec::new()),
-            SampleQuestion::Split => (PolicyQuery::Split(Box::new(splitting())), Vec::new()),
-            SampleQuestion::Budget => (PolicyQuery::Budget(Box::new(budgeting())), Vec::new()),
-            SampleQuestion::Brief => (PolicyQuery::Brief(Box::new(handoff())), vec![SPOKEN]),
-            SampleQuestion::Compose => (PolicyQuery::Compose(Box::new(handoff())), vec![SPOKEN]),
+            SampleQuestion::Split => (PolicyQuery::Splitting(Box::new(splitting())), Vec::new()),
+            SampleQuestion::Budget => (PolicyQuery::Budgeting(Box::new(budgeting())), Vec::new()),
+            SampleQuestion::Brief => (PolicyQuery::Prompting(Box::new(handoff())), vec![SPOKEN]),
+            SampleQuestion::Compose => (PolicyQuery::Handoff(Box::new(handoff())), vec![SPOKEN]),
             SampleQuestion::Review => {
                 (PolicyQuery::Review(Box::new(review())), vec!["# Handoff\n\nWhere it stands: TBD\n"])
             }
         };
-        PolicyRequest::new(ask, texts.into_iter().map(TextBlob::new).collect())
+        PolicyRequest::new(query, texts.into_iter().map(TextBlob::new).collect())
     }
 }
 

@@ -37,7 +37,7 @@ fn a_file_and_a_run_are_told_apart() {
 }
 
 fn keep(reason: &str) -> Result<Decision, Fault> {
-    Ok(Decision::Split(SplitDecision { action: SplitAction::Keep, reason: reason.into() }))
+    Ok(Decision::Splitting(SplitDecision { action: SplitAction::Keep, reason: reason.into() }))
 }
 
 fn split() -> Result<Decision, Fault> {
@@ -49,7 +49,7 @@ fn split() -> Result<Decision, Fault> {
     };
     let sub_phases = vec![part("lexer, parser", &["lexer", "parser"]), part("checker", &["checker"])];
     let reason = "6 objectives are more than the 2 that this house hands to one agent.".into();
-    Ok(Decision::Split(SplitDecision { action: SplitAction::Split { sub_phases }, reason }))
+    Ok(Decision::Splitting(SplitDecision { action: SplitAction::Split { sub_phases }, reason }))
 }
 
 fn label() -> Provenance {
@@ -65,7 +65,7 @@ fn label() -> Provenance {
         artifacts: Default::default(),
         faults: Vec::new(),
         abstained: Vec::new(),
-        behind: Vec::new(),
+        nested: Vec::new(),
     }
 }
 
@@ -95,7 +95,7 @@ fn tried() -> TrialResult {
         abstained: 0,
     };
     let (evaluate, budget) = (of(34, 2, 1, 1), of(2, 0, 0, 0));
-    let turns = |max_turns| Ok(Decision::Budget(TurnBudget { max_turns, reason: "A table.".into() }));
+    let turns = |max_turns| Ok(Decision::Budgeting(TurnBudget { max_turns, reason: "A table.".into() }));
     TrialResult {
         functions: [
             ("prompting.compose", FunctionMatches { not_asked: 12, ..FunctionMatches::default() }),

@@ -14,7 +14,7 @@ use baton_runtime::engine::{
     ArtifactSource, CompiledPolicy, ComponentGrants as Granted, Engine, SettingSpec, built_in, builtin_bytes,
 };
 use baton_runtime::store::{Journal, JournalEntry};
-use baton_runtime::{HostConfig, PolicyBundle, RuntimeError, journal_of, pins};
+use baton_runtime::{HostConfig, PolicyBundle, RuntimeError, initial_bindings, journal_of};
 
 use crate::args::LocationArgs;
 use crate::render::which::{ChangedSetting, DecidingPolicy, EffectiveBinding, FallbackPolicy};
@@ -46,13 +46,13 @@ impl ArtifactSource for UnusedArtifactSource {
 }
 
 impl BindingResolver {
-    pub(super) fn of_bundle(place: &LocationArgs, bundle: PolicyBundle) -> anyhow::Result<Self> {
-        Ok(Self { engine: policies::engine(place)?, from: ComponentSource::Bundle(bundle) })
+    pub(super) fn of_bundle(location: &LocationArgs, bundle: PolicyBundle) -> anyhow::Result<Self> {
+        Ok(Self { engine: policies::engine(location)?, from: ComponentSource::Bundle(bundle) })
     }
 
     /// The same for a run, and where its journal leaves it.
     pub(super) fn of_run(
-        place: &LocationArgs,
+        location: &LocationArgs,
         config: &HostConfig,
         run: Option<&RunId>,
     ) -> anyhow::Result<(Run, Self)> {
@@ -67,7 +67,7 @@ impl BindingResolver {
                 why: illegal.to_string(),
             })?;
         }
-        Ok((run, Self { engine: policies::engine(place)?, from: ComponentSource::Journal(journal) }))
+        Ok((run, Self { engine: policies::engine(location)?, from: ComponentSource::Journal(journal) }))
     }
 
     /// Who would decide in a run of the workflow.
@@ -77,51 +77,59 @@ impl BindingResolver {
         workflow: &Workflow,
     ) -> anyhow::Result<Vec<EffectiveBinding>> {
         let ComponentSource::Bundle(bundle) = &self.from else { return Ok(Vec::new()) };
-        let mut seats: BTreeMap<(PolicyScope, Capability), Vec<PolicyBinding>> = BTreeMap::new();
-        for pin in pins(config, workflow, bundle)? {
-            seats.entry((pin.scope.clone(), pin.capability)).or_default().push(pin);
+        let mut by_scope: BTreeMap<(PolicyScope, Capability), Vec<PolicyBinding>> = BTreeMap::new();
+        for binding in initial_bindings(config, workflow, bundle)? {
+            by_scope.entry((binding.scope.clone(), binding.capability)).or_default().push(binding);
         }
-        let seats = seats.into_values().filter_map(|mut pins| pins.pop().map(|pin| (pin, pins)));
-        seats.map(|(pin, behind)| self.seat(workflow, &pin, &behind.iter().collect::<Vec<_>>(), 0)).collect()
+        let bindings = by_scope
+            .into_values()
+            .filter_map(|mut bindings| bindings.pop().map(|binding| (binding, bindings)));
+        bindings
+            .map(|(binding, replaced)| {
+                self.resolve(workflow, &binding, &replaced.iter().collect::<Vec<_>>(), 0)
+            })
+            .collect()
     }
 
     /// Who decides in a run.
     pub(super) fn bindings_of_run(&self, run: &Run) -> anyhow::Result<Vec<EffectiveBinding>> {
         let workflow = run.workflow();
-        run.seats().map(|seat| self.seat(workflow, seat.pin, &seat.behind, seat.faults_in_row)).collect()
+        run.binding_views()
+            .map(|view| self.resolve(workflow, view.binding, &view.replaced, view.faults_in_row))
+            .collect()
     }
 
-    fn seat(
+    fn resolve(
         &self,
         workflow: &Workflow,
-        pin: &PolicyBinding,
-        behind: &[&PolicyBinding],
+        binding: &PolicyBinding,
+        replaced: &[&PolicyBinding],
         faults: u32,
     ) -> anyhow::Result<EffectiveBinding> {
-        let behind = behind.iter().rev().map(|pin| FallbackPolicy {
-            policy: pin.policy.clone(),
-            component: pin.component.clone(),
-            from: pin.from.clone(),
+        let replaced = replaced.iter().rev().map(|binding| FallbackPolicy {
+            policy: binding.policy.clone(),
+            component: binding.component.clone(),
+            from: binding.from.clone(),
         });
         Ok(EffectiveBinding {
-            scope: pin.scope.clone(),
-            capability: pin.capability,
-            decides: self.decides(workflow, pin, pin.first())?,
-            then: pin
+            scope: binding.scope.clone(),
+            capability: binding.capability,
+            decides: self.decides(workflow, binding, binding.first())?,
+            then: binding
                 .then
                 .iter()
-                .map(|link| self.decides(workflow, pin, link.clone()))
+                .map(|link| self.decides(workflow, binding, link.clone()))
                 .collect::<anyhow::Result<_>>()?,
-            behind: dedup_adjacent(behind),
+            replaced: dedup_adjacent(replaced),
             faults_in_row: faults,
         })
     }
 
-    /// One of the policies that a pin names.
+    /// One of the policies that a binding names.
     fn decides(
         &self,
         workflow: &Workflow,
-        pin: &PolicyBinding,
+        binding: &PolicyBinding,
         link: BindingLink,
     ) -> anyhow::Result<DecidingPolicy> {
         let bytes = self.component(&link)?;
@@ -130,7 +138,7 @@ impl BindingResolver {
             policy: link.policy.clone(),
             component: link.component.clone(),
             bytes: bytes.as_ref().map(Vec::len),
-            from: pin.from.clone(),
+            from: binding.from.clone(),
             set: Vec::new(),
             asked: Default::default(),
             granted: link.grants.clone(),
@@ -142,7 +150,7 @@ impl BindingResolver {
                 decides.asked = policy.wants().clone();
                 decides.asks_next = policy.asks_next().to_vec();
                 let values = self.values(&link)?;
-                let said = said(workflow, pin, &link, &policy, values.as_ref());
+                let said = said(workflow, binding, &link, &policy, values.as_ref());
                 decides.from = said.from.clone();
                 decides.set = set(&policy, &said, values)?;
             }
@@ -153,13 +161,13 @@ impl BindingResolver {
     }
 
     /// The component of one, where it is at hand.
-    fn component(&self, pin: &BindingLink) -> anyhow::Result<Option<Vec<u8>>> {
+    fn component(&self, link: &BindingLink) -> anyhow::Result<Option<Vec<u8>>> {
         match &self.from {
-            ComponentSource::Journal(journal) => Ok(journal.blob(&pin.component)?),
+            ComponentSource::Journal(journal) => Ok(journal.blob(&link.component)?),
             ComponentSource::Bundle(bundle) => {
                 let read = bundle.components.values().filter_map(|source| source.bytes.as_deref());
-                let mut known = built_in(&pin.policy).into_iter().chain(read);
-                Ok(known.find(|bytes| Digest::of(bytes) == pin.component).map(<[u8]>::to_vec))
+                let mut known = built_in(&link.policy).into_iter().chain(read);
+                Ok(known.find(|bytes| Digest::of(bytes) == link.component).map(<[u8]>::to_vec))
             }
         }
     }
@@ -188,10 +196,10 @@ fn set(
 }
 
 /// Of the same one twice in a row, once.
-fn dedup_adjacent(behind: impl Iterator<Item = FallbackPolicy>) -> Vec<FallbackPolicy> {
-    let mut behind: Vec<FallbackPolicy> = behind.collect();
-    behind.dedup();
-    behind
+fn dedup_adjacent(replaced: impl Iterator<Item = FallbackPolicy>) -> Vec<FallbackPolicy> {
+    let mut replaced: Vec<FallbackPolicy> = replaced.collect();
+    replaced.dedup();
+    replaced
 }
 
 /// What layers set for a policy.
@@ -219,29 +227,29 @@ fn differs(
     })
 }
 
-/// What the layers say of a policy that is pinned. Two that are named in one line are told apart by what is pinned. What a command set
+/// What the layers say of a policy that is bound. Two that are named in one line are told apart by what is bound. What a command set
 /// was laid over what the layers say.
 fn said(
     workflow: &Workflow,
-    pin: &PolicyBinding,
+    binding: &PolicyBinding,
     link: &BindingLink,
     policy: &CompiledPolicy,
     values: Option<&BTreeMap<String, SettingValue>>,
 ) -> LayerSettings {
     let configured = |said: &LayerSettings| policy.configure(&said.settings).ok();
-    let is_pinned = |said: &LayerSettings| {
+    let is_bound = |said: &LayerSettings| {
         configured(said).is_some_and(|found| *found.settings_digest() == link.settings)
     };
-    if let Some(said) = candidate_settings(workflow, pin, link, policy).into_iter().find(is_pinned) {
+    if let Some(said) = candidate_settings(workflow, binding, link, policy).into_iter().find(is_bound) {
         return said;
     }
     let mut laid = LayerSettings {
-        from: pin.from.clone(),
+        from: binding.from.clone(),
         component: String::new(),
         settings: BTreeMap::new(),
         set_by: BTreeMap::new(),
     };
-    let layers = layer_settings(workflow, pin, policy);
+    let layers = layer_settings(workflow, binding, policy);
     for under in layers.into_iter().filter(|said| names_component(link, &said.component)) {
         let Some(found) = configured(&under) else { continue };
         let is_unchanged = |(key, _): &(String, ConfigSource)| {
@@ -252,23 +260,23 @@ fn said(
     laid
 }
 
-/// What the layers say of whoever they put there: the first by the same word as the pin, those behind it by any.
+/// What the layers say of whoever they put there: the first by the same word as the binding, those behind it by any.
 fn candidate_settings(
     workflow: &Workflow,
-    pin: &PolicyBinding,
+    binding: &PolicyBinding,
     link: &BindingLink,
     policy: &CompiledPolicy,
 ) -> Vec<LayerSettings> {
-    let is_first = pin.first() == *link;
-    if let PolicyScope::Shadow { .. } = &pin.scope {
-        let shadows = workflow.policies.shadow.iter().filter(|choice| choice.from == pin.from);
+    let is_first = binding.first() == *link;
+    if let PolicyScope::Shadow { .. } = &binding.scope {
+        let shadows = workflow.policies.shadow.iter().filter(|choice| choice.from == binding.from);
         return shadows.map(shadow_settings).collect();
     }
     let is_named = |said: &LayerSettings| match is_first {
-        true => said.from == pin.from,
+        true => said.from == binding.from,
         false => names_component(link, &said.component),
     };
-    layer_settings(workflow, pin, policy).into_iter().filter(is_named).collect()
+    layer_settings(workflow, binding, policy).into_iter().filter(is_named).collect()
 }
 
 /// Whether a layer means a policy by this word: a file, one of a registry, or a built-in one.
@@ -280,9 +288,13 @@ fn names_component(link: &BindingLink, component: &str) -> bool {
     names.map(|name| name.trim_end_matches(".wasm")).any(|name| name == link.policy)
 }
 
-/// What every layer says of what decides where a pin does, as far as it is about this policy.
-fn layer_settings(workflow: &Workflow, pin: &PolicyBinding, policy: &CompiledPolicy) -> Vec<LayerSettings> {
-    let role = match &pin.scope {
+/// What every layer says of what decides where a binding does, as far as it is about this policy.
+fn layer_settings(
+    workflow: &Workflow,
+    binding: &PolicyBinding,
+    policy: &CompiledPolicy,
+) -> Vec<LayerSettings> {
+    let role = match &binding.scope {
         PolicyScope::Phase { phase } => role_of(workflow, phase.as_str()),
         PolicyScope::Run | PolicyScope::Role { .. } | PolicyScope::Shadow { .. } => None,
     };
@@ -291,7 +303,7 @@ fn layer_settings(workflow: &Workflow, pin: &PolicyBinding, policy: &CompiledPol
             candidate.laid(|key, given| policy.takes(key, given).is_ok());
         LayerSettings { from: candidate.from, component: candidate.component, settings, set_by }
     };
-    workflow.policies.candidates(&pin.scope, role, pin.capability).into_iter().map(of).collect()
+    workflow.policies.candidates(&binding.scope, role, binding.capability).into_iter().map(of).collect()
 }
 
 fn shadow_settings(choice: &PolicyChoice) -> LayerSettings {
@@ -308,14 +320,14 @@ fn role_of<'w>(workflow: &'w Workflow, phase: &str) -> Option<&'w RoleName> {
     workflow.phases.iter().find(|known| known.id.as_str() == phase).map(|phase| &phase.role)
 }
 
-/// Of all seats those that decide in one scope: for each decision the narrowest. Without a scope all of them. Shadows are
+/// Of all bindings those that decide in one scope: for each decision the narrowest. Without a scope all of them. Shadows are
 /// asked everywhere.
 pub(super) fn effective(
-    seats: Vec<EffectiveBinding>,
+    bindings: Vec<EffectiveBinding>,
     scope: Option<&PolicyScope>,
     workflow: &Workflow,
 ) -> Vec<EffectiveBinding> {
-    let Some(scope) = scope else { return seats };
+    let Some(scope) = scope else { return bindings };
     let role = match scope {
         PolicyScope::Phase { phase } => role_of(workflow, phase.as_str()),
         PolicyScope::Role { role } => Some(role),
@@ -325,13 +337,13 @@ pub(super) fn effective(
     let ways: Vec<&PolicyScope> =
         [Some(scope), role.as_ref(), Some(&PolicyScope::Run)].into_iter().flatten().collect();
     let mut found: BTreeMap<Capability, (usize, EffectiveBinding)> = BTreeMap::new();
-    let (shadows, seats): (Vec<EffectiveBinding>, Vec<EffectiveBinding>) =
-        seats.into_iter().partition(|seat| matches!(seat.scope, PolicyScope::Shadow { .. }));
-    for seat in seats {
-        let Some(rank) = ways.iter().position(|way| **way == seat.scope) else { continue };
-        if found.get(&seat.capability).is_none_or(|(known, _)| rank < *known) {
-            found.insert(seat.capability, (rank, seat));
+    let (shadows, bindings): (Vec<EffectiveBinding>, Vec<EffectiveBinding>) =
+        bindings.into_iter().partition(|binding| matches!(binding.scope, PolicyScope::Shadow { .. }));
+    for binding in bindings {
+        let Some(rank) = ways.iter().position(|way| **way == binding.scope) else { continue };
+        if found.get(&binding.capability).is_none_or(|(known, _)| rank < *known) {
+            found.insert(binding.capability, (rank, binding));
         }
     }
-    found.into_values().map(|(_, seat)| seat).chain(shadows).collect()
+    found.into_values().map(|(_, binding)| binding).chain(shadows).collect()
 }

@@ -11,12 +11,12 @@ use baton_core::facts::{ChangedFile, WorkspaceFacts};
 use baton_workspace::{Baseline, MAX_CHANGED, MAX_FILES, MAX_HASHED_BYTES, Workspace};
 use tempfile::TempDir;
 
-pub(super) struct AssessFixture {
+pub(super) struct MeasureFixture {
     folder: TempDir,
     pub(super) workspace: Workspace,
 }
 
-impl AssessFixture {
+impl MeasureFixture {
     pub(super) fn plain() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(folder.path()).unwrap();
@@ -59,8 +59,8 @@ impl AssessFixture {
         back
     }
 
-    pub(super) async fn assess(&self, baseline: &Baseline) -> WorkspaceFacts {
-        self.workspace.assess(baseline, &[]).await.unwrap()
+    pub(super) async fn measure(&self, baseline: &Baseline) -> WorkspaceFacts {
+        self.workspace.measure(baseline, &[]).await.unwrap()
     }
 }
 
@@ -72,18 +72,18 @@ fn changed(facts: &WorkspaceFacts) -> Vec<(&str, bool)> {
 #[tokio::test]
 async fn created_modified_and_deleted_files_are_told_without_git() {
     // A5
-    let place = AssessFixture::plain();
+    let place = MeasureFixture::plain();
     place.write("kept", "k");
     place.write("src/edited", "before");
     place.write("gone", "g");
     let start = place.baseline().await;
-    assert_eq!(place.assess(&start).await.changed, []);
+    assert_eq!(place.measure(&start).await.changed, []);
     place.write("src/edited", "after!");
     place.write("src/new", "n");
     fs::remove_file(place.path().join("gone")).unwrap();
     place.write("target/built", "not looked at without git");
     place.write(".baton/run-1/progress.json", "ours");
-    let facts = place.assess(&start).await;
+    let facts = place.measure(&start).await;
     assert_eq!(changed(&facts), [("gone", false), ("src/edited", true), ("src/new", true)]);
     assert_eq!(facts.changed[1].digest, Some(Digest::of("after!")));
     assert_eq!((facts.changed[1].bytes, facts.changed[0].bytes), (6, 0));
@@ -93,40 +93,40 @@ async fn created_modified_and_deleted_files_are_told_without_git() {
 #[tokio::test]
 async fn git_facts_count_from_the_baseline() {
     // A5, C9
-    let place = AssessFixture::with_git();
+    let place = MeasureFixture::with_git();
     place.write("a", "1");
     let unborn = place.baseline().await;
-    let facts = place.assess(&unborn).await;
+    let facts = place.measure(&unborn).await;
     assert_eq!((facts.git.present, facts.git.branch.as_str(), facts.git.head.as_str()), (true, "main", ""));
     assert_eq!((facts.git.dirty_files, facts.git.commits_since), (1, 0));
 
     place.commit();
-    assert_eq!(place.assess(&unborn).await.git.commits_since, 1);
+    assert_eq!(place.measure(&unborn).await.git.commits_since, 1);
     let start = place.baseline().await;
     place.write("a", "2");
     place.commit();
     place.write("b", "3");
     place.write(".baton/run-1/progress.json", "ours");
-    let facts = place.assess(&start).await;
+    let facts = place.measure(&start).await;
     assert_eq!((facts.git.commits_since, facts.git.dirty_files), (1, 1));
     assert_eq!(changed(&facts), [("a", true), ("b", true)]);
     assert!(facts.git.head.len() >= 40 && facts.git.head != start.head());
 
     place.git(&["checkout", "-q", "--detach"]);
-    let facts = place.assess(&start).await;
+    let facts = place.measure(&start).await;
     assert_eq!((facts.git.present, facts.git.branch.as_str()), (true, ""));
 }
 
 #[tokio::test]
 async fn ignored_files_are_left_out_unless_an_objective_names_them() {
-    let place = AssessFixture::with_git();
+    let place = MeasureFixture::with_git();
     place.write(".gitignore", "out/\n");
     let expected =
         ["out/wanted".to_owned(), "out/other".to_owned(), "/etc/passwd".to_owned(), "../x".to_owned()];
     let start = place.workspace.baseline(&expected).await.unwrap();
     place.write("out/wanted", "w");
     place.write("out/noise", "n");
-    let facts = place.workspace.assess(&start, &expected).await.unwrap();
+    let facts = place.workspace.measure(&start, &expected).await.unwrap();
     assert_eq!(changed(&facts), [("out/wanted", true)]);
     assert_eq!(facts.missing, ["../x", "/etc/passwd", "out/other"]);
 }
@@ -134,27 +134,27 @@ async fn ignored_files_are_left_out_unless_an_objective_names_them() {
 #[tokio::test]
 async fn what_interpreters_and_test_runners_leave_is_no_work() {
     // A11: an agent that only runs the tests has changed nothing.
-    for place in [AssessFixture::plain(), AssessFixture::with_git()] {
+    for place in [MeasureFixture::plain(), MeasureFixture::with_git()] {
         place.write("calc.py", "1");
         let start = place.baseline().await;
         place.write("__pycache__/calc.cpython-311.pyc", "built");
         place.write("src/__pycache__/a.pyc", "built");
         place.write(".pytest_cache/v/lastfailed", "{}");
-        assert_eq!(place.assess(&start).await.changed, []);
+        assert_eq!(place.measure(&start).await.changed, []);
         place.write("pycache.py", "work");
-        assert_eq!(changed(&place.assess(&start).await), [("pycache.py", true)]);
+        assert_eq!(changed(&place.measure(&start).await), [("pycache.py", true)]);
     }
 }
 
 #[tokio::test]
 async fn a_folder_that_a_repository_around_it_ignores_is_looked_at_without_git() {
-    let place = AssessFixture::with_git();
+    let place = MeasureFixture::with_git();
     place.write(".gitignore", "scratch/\n");
     place.write("scratch/a", "1");
     let inner = Workspace::open(&place.path().join("scratch")).unwrap();
     let start = inner.baseline(&[]).await.unwrap();
     place.write("scratch/b", "2");
-    let facts = inner.assess(&start, &[]).await.unwrap();
+    let facts = inner.measure(&start, &[]).await.unwrap();
     assert_eq!((changed(&facts), facts.git.present), (vec![("b", true)], false));
 
     // One that it does not ignore is part of it, and paths are its own.
@@ -162,13 +162,13 @@ async fn a_folder_that_a_repository_around_it_ignores_is_looked_at_without_git()
     let part = Workspace::open(&place.path().join("part")).unwrap();
     let start = part.baseline(&[]).await.unwrap();
     place.write("part/b", "2");
-    let facts = part.assess(&start, &[]).await.unwrap();
+    let facts = part.measure(&start, &[]).await.unwrap();
     assert_eq!((changed(&facts), facts.git.dirty_files), (vec![("b", true)], 2));
 }
 
 #[tokio::test]
 async fn a_repository_inside_the_workspace_is_looked_into() {
-    let place = AssessFixture::with_git();
+    let place = MeasureFixture::with_git();
     place.write("inner/a", "1");
     let inner = place.path().join("inner");
     let made = Command::new("git").args(["init", "-q"]).current_dir(&inner).status().unwrap();
@@ -176,12 +176,12 @@ async fn a_repository_inside_the_workspace_is_looked_into() {
     let start = place.baseline().await;
     place.write("inner/a", "2");
     place.write("inner/src/b", "1");
-    assert_eq!(changed(&place.assess(&start).await), [("inner/a", true), ("inner/src/b", true)]);
+    assert_eq!(changed(&place.measure(&start).await), [("inner/a", true), ("inner/src/b", true)]);
 }
 
 #[tokio::test]
 async fn an_edit_that_keeps_size_and_time_is_seen_and_a_touch_is_not() {
-    let place = AssessFixture::plain();
+    let place = MeasureFixture::plain();
     place.write("edited", "one");
     place.write("touched", "one");
     let start = place.baseline().await;
@@ -194,57 +194,57 @@ async fn an_edit_that_keeps_size_and_time_is_seen_and_a_touch_is_not() {
         .unwrap()
         .set_modified(std::time::UNIX_EPOCH)
         .unwrap();
-    assert_eq!(changed(&place.assess(&start).await), [("edited", true)]);
+    assert_eq!(changed(&place.measure(&start).await), [("edited", true)]);
 }
 
 #[tokio::test]
 async fn a_file_too_large_to_hash_is_told_by_size_and_times() {
-    let place = AssessFixture::plain();
+    let place = MeasureFixture::plain();
     let large = |letter: &str| letter.repeat(usize::try_from(MAX_HASHED_BYTES).unwrap() + 1);
     place.write("large", &large("a"));
     let start = place.baseline().await;
-    assert_eq!(place.assess(&start).await.changed, []);
+    assert_eq!(place.measure(&start).await.changed, []);
     place.write("large", &format!("{}b", large("a")));
-    let facts = place.assess(&start).await;
+    let facts = place.measure(&start).await;
     assert_eq!((changed(&facts), &facts.changed[0].digest), (vec![("large", true)], &None));
 }
 
 #[tokio::test]
 async fn an_agent_that_deletes_all_it_can_is_seen_and_survived() {
     // Bad input: "deletes everything it can in the workspace".
-    let place = AssessFixture::with_git();
+    let place = MeasureFixture::with_git();
     place.write("src/a", "1");
     place.commit();
     let start = place.baseline().await;
     fs::remove_dir_all(place.path().join(".git")).unwrap();
-    let facts = place.assess(&start).await;
+    let facts = place.measure(&start).await;
     assert_eq!((facts.git.present, facts.changed.len()), (false, 0));
     fs::remove_dir_all(place.path()).unwrap();
-    let facts = place.assess(&start).await;
+    let facts = place.measure(&start).await;
     assert_eq!((changed(&facts), facts.files), (vec![("src/a", false)], 0));
     assert!(place.workspace.write_projection("x", b"").is_err());
 }
 
 #[tokio::test]
 async fn git_made_or_lost_on_the_way_invents_no_change() {
-    let place = AssessFixture::plain();
+    let place = MeasureFixture::plain();
     place.write("a", "1");
     place.write("out/old", "there before, ignored later");
     let start = place.baseline().await;
     place.git(&["init", "-q"]);
     place.write(".gitignore", "out/\n");
-    assert_eq!(changed(&place.assess(&start).await), [(".gitignore", true)]);
+    assert_eq!(changed(&place.measure(&start).await), [(".gitignore", true)]);
 
     let with_git = place.baseline().await;
     fs::remove_dir_all(place.path().join(".git")).unwrap();
-    assert_eq!(changed(&place.assess(&with_git).await), []);
+    assert_eq!(changed(&place.measure(&with_git).await), []);
     place.write("out/new", "made after git was lost");
-    assert_eq!(changed(&place.assess(&with_git).await), [("out/new", true)]);
+    assert_eq!(changed(&place.measure(&with_git).await), [("out/new", true)]);
 }
 
 #[tokio::test]
 async fn links_pipes_strange_names_and_unreadable_files_do_no_harm() {
-    let place = AssessFixture::plain();
+    let place = MeasureFixture::plain();
     symlink("loop", place.path().join("loop")).unwrap();
     symlink(".", place.path().join("here")).unwrap();
     symlink("/etc", place.path().join("outside")).unwrap();
@@ -261,21 +261,21 @@ async fn links_pipes_strange_names_and_unreadable_files_do_no_harm() {
     fs::set_permissions(place.path().join("locked"), fs::Permissions::from_mode(0o000)).unwrap();
     let expected = ["here/locked".to_owned(), "outside/bin".to_owned()];
     let start = place.workspace.baseline(&expected).await.unwrap();
-    let facts = place.assess(&start).await;
+    let facts = place.measure(&start).await;
     // A pipe holds no work.
     assert_eq!((facts.changed.len(), facts.files), (0, 5));
 
     fs::remove_file(place.path().join("outside")).unwrap();
     symlink("/usr", place.path().join("outside")).unwrap();
     fs::write(place.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9")), "y").unwrap();
-    let facts = place.workspace.assess(&start, &expected).await.unwrap();
+    let facts = place.workspace.measure(&start, &expected).await.unwrap();
     assert_eq!(changed(&facts), [("caf\u{fffd}", true), ("outside", true)]);
     assert_eq!(facts.missing, ["outside/bin"], "a link out of the workspace shows nothing");
 }
 
 #[tokio::test]
 async fn more_files_than_are_listed_are_still_told_where_git_is() {
-    let place = AssessFixture::with_git();
+    let place = MeasureFixture::with_git();
     for ordinal in 0..MAX_FILES {
         fs::write(place.path().join(format!("f{ordinal:05}")), "x").unwrap();
     }
@@ -284,12 +284,12 @@ async fn more_files_than_are_listed_are_still_told_where_git_is() {
     place.commit();
     place.write("z-dirty-before", "1");
     let start = place.baseline().await;
-    assert_eq!(place.assess(&start).await.changed, []);
+    assert_eq!(place.measure(&start).await.changed, []);
     place.write("z-committed", "2");
     place.commit();
     place.write("z-new", "1");
     place.write("z-dirty-before", "2");
-    let facts = place.assess(&start).await;
+    let facts = place.measure(&start).await;
     assert_eq!(changed(&facts), [("z-committed", true), ("z-dirty-before", true), ("z-new", true)]);
     assert_eq!(usize::try_from(facts.files).unwrap(), MAX_FILES);
 }
@@ -308,7 +308,7 @@ async fn what_the_next_run_reads_is_compared_whatever_else_is_there() {
         "real/house.toml",
     ]
     .map(str::to_owned);
-    for place in [AssessFixture::plain(), AssessFixture::with_git()] {
+    for place in [MeasureFixture::plain(), MeasureFixture::with_git()] {
         for ordinal in 0..MAX_FILES {
             place.write(&format!("aaa/{ordinal:05}"), "");
         }
@@ -321,7 +321,7 @@ async fn what_the_next_run_reads_is_compared_whatever_else_is_there() {
         symlink("real", place.path().join("conf")).unwrap();
         let baseline = || place.workspace.baseline_with_next_run(&[], &names);
         let start = baseline().await.unwrap();
-        let same = place.assess(&start).await;
+        let same = place.measure(&start).await;
         assert_eq!((same.next_run_files, same.has_unseen), (Vec::new(), !same.git.present));
 
         fs::remove_file(place.path().join("conf")).unwrap();
@@ -332,39 +332,39 @@ async fn what_the_next_run_reads_is_compared_whatever_else_is_there() {
         place.write("new.toml", "1");
         fs::remove_file(place.path().join("gone.toml")).unwrap();
         let expected = ["agentd", "conf", "conf/house.toml", "gone.toml", "job.toml", "new.toml"];
-        assert_eq!(place.assess(&start).await.next_run_files, expected);
+        assert_eq!(place.measure(&start).await.next_run_files, expected);
         // A later start of the same phase, as in a loop, hides nothing.
         let later = baseline().await.unwrap().replacing(start);
-        assert_eq!(place.assess(&later).await.next_run_files, expected);
+        assert_eq!(place.measure(&later).await.next_run_files, expected);
     }
 }
 
 #[tokio::test]
 async fn a_folder_with_more_files_than_are_looked_at_is_never_known_to_be_the_same() {
     // N6
-    let place = AssessFixture::plain();
+    let place = MeasureFixture::plain();
     for ordinal in 0..=MAX_FILES {
         place.write(&format!("agentd/{ordinal:05}"), "");
     }
     let start = place.workspace.baseline_with_next_run(&[], &["agentd".to_owned()]).await.unwrap();
-    assert_eq!(place.assess(&start).await.next_run_files, ["agentd"]);
+    assert_eq!(place.measure(&start).await.next_run_files, ["agentd"]);
 }
 
 #[tokio::test]
 async fn more_changes_than_are_named_are_counted() {
-    let place = AssessFixture::plain();
+    let place = MeasureFixture::plain();
     let start = place.baseline().await;
     for ordinal in 0..MAX_CHANGED + 7 {
         place.write(&format!("f{ordinal:04}"), "");
     }
-    let facts = place.assess(&start).await;
+    let facts = place.measure(&start).await;
     assert_eq!((facts.changed.len(), facts.changed_beyond), (MAX_CHANGED, 7));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_may_edit_while_the_host_looks() {
     // Bad input: "the user edits a file while an agent works".
-    let place = AssessFixture::with_git();
+    let place = MeasureFixture::with_git();
     for ordinal in 0..50 {
         place.write(&format!("f{ordinal}"), "start");
     }
@@ -385,19 +385,19 @@ async fn a_user_may_edit_while_the_host_looks() {
         });
         let here = tokio::runtime::Handle::current();
         for _ in 0..10 {
-            tokio::task::block_in_place(|| here.block_on(place.workspace.assess(&start, &[]))).unwrap();
+            tokio::task::block_in_place(|| here.block_on(place.workspace.measure(&start, &[]))).unwrap();
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     place.write("f1", "the last word");
-    let facts = place.assess(&start).await;
+    let facts = place.measure(&start).await;
     let last = facts.changed.iter().find(|file| file.path == "f1").unwrap();
     assert_eq!(last.digest, Some(Digest::of("the last word")));
 }
 
 #[tokio::test]
 async fn a_hook_that_an_agent_plants_is_not_run() {
-    let place = AssessFixture::with_git();
+    let place = MeasureFixture::with_git();
     place.write("a", "1");
     place.commit();
     let trap = place.path().join(".git/trap");
@@ -405,7 +405,7 @@ async fn a_hook_that_an_agent_plants_is_not_run() {
     fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
     place.git(&["config", "core.fsmonitor", trap.to_str().unwrap()]);
     let start = place.baseline().await;
-    assert_eq!(place.assess(&start).await.changed, []);
+    assert_eq!(place.measure(&start).await.changed, []);
     assert!(!place.path().join("sprung").exists());
 }
 
@@ -423,7 +423,7 @@ fn only_a_folder_that_exists_is_a_workspace() {
 async fn a_link_whose_target_is_the_text_of_a_file_is_another_file() {
     // N6: the system follows it to another program.
     let names = ["agent.sh", "tools"].map(str::to_owned);
-    for place in [AssessFixture::plain(), AssessFixture::with_git()] {
+    for place in [MeasureFixture::plain(), MeasureFixture::with_git()] {
         let text = "#!/bin/sh\necho hello\n";
         let files = ["agent.sh", "tools/x.sh", "work.txt"];
         for file in files {
@@ -434,7 +434,7 @@ async fn a_link_whose_target_is_the_text_of_a_file_is_another_file() {
             fs::remove_file(place.path().join(file)).unwrap();
             symlink(text, place.path().join(file)).unwrap();
         }
-        let facts = place.assess(&start).await;
+        let facts = place.measure(&start).await;
         assert_eq!(facts.next_run_files, names);
         assert_eq!(changed_paths(&facts.changed), files);
         // And the reverse.
@@ -443,7 +443,7 @@ async fn a_link_whose_target_is_the_text_of_a_file_is_another_file() {
             fs::remove_file(place.path().join(file)).unwrap();
             place.write(file, text);
         }
-        let facts = place.assess(&start).await;
+        let facts = place.measure(&start).await;
         assert_eq!(facts.next_run_files, names);
         assert_eq!(changed_paths(&facts.changed), files);
     }
