@@ -422,8 +422,7 @@ impl TestRun {
                 let (missing, there) = expected.into_iter().partition(|file| self.absent.contains(file));
                 let (there, moved): (Vec<String>, _) = (there, (0..self.moved).map(|n| format!("moved-{n}")));
                 let is_work = |file: &String| !file.starts_with("moved-") && !self.put_back.contains(file);
-                let there = there.into_iter().filter(is_work);
-                let changed = there.chain(moved).map(changed).collect();
+                let changed = there.into_iter().filter(is_work).chain(moved).map(changed).collect();
                 let facts = WorkspaceFacts { changed, missing, ..Default::default() };
                 ActionOutcome::WorkspaceMeasured { facts }
             }
