@@ -43,9 +43,11 @@ fn no_program_takes_the_watcher_of_another_one() {
         return;
     }
     let stage = TestWorkspace::new();
-    let (root, state) = (stage.workspace.display().to_string(), stage.state_root().display().to_string());
+    let (beside, state) = (stage.path("beside"), stage.state_root().display().to_string());
     let victim = stage.path("outside");
     fs::create_dir(&victim).unwrap();
+    fs::create_dir(&beside).unwrap();
+    let root = beside.display().to_string();
     fs::set_permissions(&victim, fs::Permissions::from_mode(0o700)).unwrap();
     // Connects to the watcher of every other sandbox, by its name and by what other processes have open.
     let thief = "import glob, os, socket, sys, time\n\
@@ -81,7 +83,9 @@ fn no_program_takes_the_proxy_of_another_one() {
         return;
     }
     let stage = TestWorkspace::new();
-    let (root, state) = (stage.workspace.display().to_string(), stage.state_root().display().to_string());
+    let (beside, state) = (stage.path("beside"), stage.state_root().display().to_string());
+    fs::create_dir(&beside).unwrap();
+    let root = beside.display().to_string();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -117,9 +121,9 @@ fn no_program_takes_the_proxy_of_another_one() {
     let arguments = [&place[..], &["--", "sh", "-c", &own]].concat();
     std::thread::scope(|scope| {
         let other = scope.spawn(|| stage.baton(&arguments));
-        until("the strict session works", || stage.workspace.join("ready").exists());
+        until("the strict session works", || beside.join("ready").exists());
         let stolen = tried(&stage, &state, &["--", "python3", "-c", &thief, &state]);
-        fs::write(stage.workspace.join("over"), "").unwrap();
+        fs::write(beside.join("over"), "").unwrap();
         // What it may reach itself, it does.
         assert_eq!(other.join().unwrap().expect(0).stdout, "hello\n");
         assert_eq!(stolen.expect(0).stdout, "");
