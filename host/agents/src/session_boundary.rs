@@ -144,16 +144,10 @@ impl<'a> BoundaryContext<'a> {
         // Of Baton's own folder, what belongs to other runs stays as it is.
         let open = self.task_folder.filter(|folder| folder.starts_with(BATON_FOLDER)).map(Path::to_owned);
         let targets = role.sandbox.targets(&spec.agent);
-        let wanted = self.wanted(&role.sandbox, targets).map_err(SpawnError::UnheldTargets)?;
+        let mut wanted = self.wanted(&role.sandbox, targets).map_err(SpawnError::UnheldTargets)?;
+        wanted.settings.extend(settings);
         let scripts = role.script.iter().map(PathBuf::from).collect();
-        Ok(BoundaryRequest {
-            programs,
-            scripts,
-            settings: wanted.settings.iter().cloned().chain(settings).collect(),
-            mounts,
-            open: open.into_iter().collect(),
-            ..wanted
-        })
+        Ok(BoundaryRequest { programs, scripts, mounts, open: open.into_iter().collect(), ..wanted })
     }
 
     /// What nobody who is confined makes or changes, from the tree.

@@ -170,10 +170,14 @@ impl<'a> Walk<'a> {
 
 /// The names of all that is in a folder.
 fn sorted_names(folder: &Path, max: usize) -> Result<Vec<OsString>, TooMany> {
-    if fs::read_dir(folder).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
-        make_listable(folder);
-    }
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let listed = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            make_listable(folder);
+            fs::read_dir(folder)
+        }
+        listed => listed,
+    };
+    let entries = listed.into_iter().flatten().flatten();
     let mut names: Vec<_> = entries.map(|entry| entry.file_name()).take(max.saturating_add(1)).collect();
     if names.len() > max {
         return Err(TooMany);

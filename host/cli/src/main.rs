@@ -8,6 +8,7 @@ mod command_line;
 mod commands;
 mod config_layers;
 mod conformance_record;
+mod ending_signals;
 mod exit_status;
 mod experiment_assignment;
 mod files;

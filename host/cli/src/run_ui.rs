@@ -10,11 +10,11 @@ use baton_runtime::engine::{is_compiling, stop_compiling};
 use baton_runtime::store::secrets::mask;
 use baton_runtime::{AttachResult, END_GRACE, RunStart, attach, run_folder, workflow_of};
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::args::{OutputFormat, ViewArgs};
 use crate::commands::sandbox::clear_ended_try;
+use crate::ending_signals::EndingSignals;
 use crate::exit_status::CliExit;
 use crate::host_launch::ReadyNotifier;
 use crate::location::RunLocation;
@@ -174,7 +174,7 @@ async fn host_and_view(
                 screen.say("preparing: the policies are compiled, which takes some seconds the first time");
             },
             _ = redraw.tick() => screen.redraw(),
-            () = interrupt.next_interrupt() => interrupt.pass_on(&screen, has_begun),
+            () = interrupt.signals.next() => interrupt.pass_on(&screen, has_begun),
         }
     }
     screen.leave();
@@ -204,7 +204,7 @@ async fn attached_view(
                 None => break,
             },
             _ = redraw.tick() => screen.redraw(),
-            () = interrupt.next_interrupt() => drop(interrupt.stop.send_replace(true)),
+            () = interrupt.signals.next() => drop(interrupt.stop.send_replace(true)),
         }
     }
     screen.leave();
@@ -213,29 +213,13 @@ async fn attached_view(
 
 /// The first interruption asks to stop; a second one of a host leaves at once.
 struct InterruptSignals {
-    keyboard: Signal,
-    request: Signal,
-    hangup: Signal,
+    signals: EndingSignals,
     stop: watch::Sender<bool>,
 }
 
 impl InterruptSignals {
     fn new(stop: watch::Sender<bool>) -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("listening for signals");
-        Ok(Self {
-            keyboard: listen(SignalKind::interrupt())?,
-            request: listen(SignalKind::terminate())?,
-            hangup: listen(SignalKind::hangup())?,
-            stop,
-        })
-    }
-
-    async fn next_interrupt(&mut self) {
-        tokio::select! {
-            _ = self.keyboard.recv() => {}
-            _ = self.request.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
+        Ok(Self { signals: EndingSignals::listen()?, stop })
     }
 
     /// Before the first commit nothing waits to be ended in order: policies may still be compiled.

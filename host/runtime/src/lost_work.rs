@@ -59,10 +59,7 @@ pub(crate) async fn lost_work(
     changes.sort_by_key(|changes| Reverse(changes.measured_at));
     let (mut beyond, mut unlisted, mut seen) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for (index, changes) in changes.iter().enumerate() {
-        let listed = match changes.names_all {
-            true => Some(Vec::new()),
-            false => read_changes(changes_path(state, run.id(), changes.phase)).await,
-        };
+        let listed = listed_changes(run, changes, state).await;
         let is_newest = seen.insert(changes.phase);
         if is_newest && listed.is_none() && changes.unnamed > 0 {
             unlisted.insert(index);
@@ -106,6 +103,14 @@ pub(crate) async fn lost_work(
         phases,
     };
     Ok(history.lost(&differing))
+}
+
+/// Changes of a phase beyond those that its measurement named, perhaps with these among them; none where there is no list of them.
+async fn listed_changes(run: &Run, changes: &PhaseChanges<'_>, state: &StateDir) -> Option<Vec<ChangedFile>> {
+    match changes.names_all {
+        true => Some(Vec::new()),
+        false => read_changes(changes_path(state, run.id(), changes.phase)).await,
+    }
 }
 
 /// Looks at the workspace of one run.

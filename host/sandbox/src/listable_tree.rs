@@ -8,37 +8,43 @@ use std::path::Path;
 /// who lists every folder.
 #[cfg(target_os = "linux")]
 pub fn make_listable(tree: &Path) {
-    use rustix::fs::{Mode, OFlags, chmod, fstat, open};
-    use std::os::fd::AsRawFd as _;
+    use std::os::fd::AsFd as _;
 
-    let user = rustix::process::geteuid();
-    if user.is_root() {
+    use rustix::fs::{Mode, OFlags, open};
+
+    if rustix::process::geteuid().is_root() {
         return;
     }
-    let needed = Mode::RUSR | Mode::XUSR;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open_up = |folder: &Path| -> rustix::io::Result<()> {
-        let opened = open(folder, flags, Mode::empty())?;
-        let about = fstat(&opened)?;
-        let mode = Mode::from_raw_mode(about.st_mode);
-        if about.st_uid == user.as_raw() && !mode.contains(needed) {
-            // A descriptor that only names a folder changes nothing by itself.
-            chmod(format!("/proc/self/fd/{}", opened.as_raw_fd()), mode | needed)?;
-        }
-        Ok(())
-    };
     let mut left = vec![tree.to_owned()];
     while let Some(folder) = left.pop() {
-        // One that is gone by now has nothing in it.
-        if open_up(&folder).is_err() {
-            continue;
-        }
+        // One that is gone by now has nothing in it, and one that stays closed cannot be listed.
+        let _ = open(&folder, flags, Mode::empty())
+            .and_then(|opened| add_rights(opened.as_fd(), Mode::RUSR | Mode::XUSR));
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 left.push(entry.path());
             }
         }
     }
+}
+
+/// Gives the owner of a folder these rights, beside those that there are.
+#[cfg(target_os = "linux")]
+pub(crate) fn add_rights(
+    folder: std::os::fd::BorrowedFd<'_>,
+    rights: rustix::fs::Mode,
+) -> rustix::io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+
+    use rustix::fs::{Mode, chmod, fstat};
+
+    let mode = Mode::from_raw_mode(fstat(folder)?.st_mode);
+    if mode.contains(rights) {
+        return Ok(());
+    }
+    // A descriptor that only names a folder changes nothing by itself.
+    chmod(format!("/proc/self/fd/{}", folder.as_raw_fd()), mode | rights)
 }
 
 /// Nobody is confined elsewhere.

@@ -311,7 +311,7 @@ fn links_below(tree: &Path, folder: &Path) -> BTreeSet<PathBuf> {
     let mut links = BTreeSet::new();
     let mut left = vec![folder.to_owned()];
     while let Some(folder) = left.pop() {
-        let Ok(entries) = entries_of(tree, &folder) else {
+        let Ok(entries) = entries_of(&tree.join(&folder)) else {
             links.insert(folder);
             continue;
         };
@@ -329,32 +329,21 @@ fn links_below(tree: &Path, folder: &Path) -> BTreeSet<PathBuf> {
     links
 }
 
-/// What is in a folder of a tree; nothing where there is none. An agent may have taken the right to list it, which git does not need.
-fn entries_of(tree: &Path, folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
-    let list = || -> io::Result<Vec<fs::DirEntry>> { fs::read_dir(tree.join(folder))?.collect() };
-    let mut entries = list();
-    #[cfg(target_os = "linux")]
-    if entries.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
-        use std::os::fd::AsFd as _;
-
-        let root = crate::bwrap_arguments::folder(tree).ok();
-        let opened = root.and_then(|root| folder_above(root.as_fd(), &folder.join("entry")));
-        if opened.is_some_and(|opened| open_up(opened.as_fd()).is_ok()) {
-            entries = list();
-        }
-    }
-    match entries {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(Vec::new())
-        }
-        entries => entries,
+/// What is in a folder; nothing where there is none.
+fn entries_of(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    match fs::read_dir(folder) {
+        Err(error) if is_of_nothing(&error) => Ok(Vec::new()),
+        listed => listed?.collect(),
     }
 }
 
 /// Whether there is nothing at a path. What cannot be looked at may be there.
 fn is_absent(path: &Path) -> bool {
-    let gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
-    path.symlink_metadata().is_err_and(|error| gone.contains(&error.kind()))
+    path.symlink_metadata().is_err_and(|error| is_of_nothing(&error))
+}
+
+fn is_of_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Whether a folder is called as git calls one with objects.
@@ -375,13 +364,7 @@ fn told(path: &Path, what: &str) -> Refusal {
 /// It is another user's, or the file system is read-only.
 #[cfg(target_os = "linux")]
 pub fn open_up(folder: std::os::fd::BorrowedFd<'_>) -> rustix::io::Result<()> {
-    use std::os::fd::AsRawFd as _;
-
-    use rustix::fs::{Mode, chmod, fstat};
-
-    let mode = Mode::from_raw_mode(fstat(folder)?.st_mode) | Mode::RWXU;
-    // A descriptor that only names a folder changes nothing by itself.
-    chmod(format!("/proc/self/fd/{}", folder.as_raw_fd()), mode)
+    crate::listable_tree::add_rights(folder, rustix::fs::Mode::RWXU)
 }
 
 /// The folder in which a path of the tree is. None if there is none, or a link is on the way.

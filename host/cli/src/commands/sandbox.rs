@@ -22,11 +22,11 @@ use baton_runtime::store::{HostLock, StateDir};
 use baton_runtime::{HostConfig, hidden_state_roots, note_lists, state_roots};
 use clap::{Args, Subcommand};
 use serde_json::json;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::run::SandboxLevelArg;
 use crate::args::{LocationArgs, OutputFormat, OutputFormatArg};
 use crate::config_layers::ConfigLayers;
+use crate::ending_signals::EndingSignals;
 use crate::exit_status::{CliExit, UsageError};
 use crate::host_client::block_on;
 use crate::location::RunLocation;
@@ -229,29 +229,6 @@ fn clear_planted(folder: &Path) {
 fn protected_files(workspace: &Path) -> Vec<String> {
     let of_settings = CommandFiles::of_settings(workspace);
     of_settings.kept().chain([workspace.join(LOCK_FILE).to_string_lossy().into_owned()]).collect()
-}
-
-/// Signals by which a person or the system ends this program.
-struct EndingSignals([Signal; 3]);
-
-impl EndingSignals {
-    fn listen() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("listening for signals");
-        Ok(Self([
-            listen(SignalKind::interrupt())?,
-            listen(SignalKind::terminate())?,
-            listen(SignalKind::hangup())?,
-        ]))
-    }
-
-    async fn next(&mut self) {
-        let Self([interrupt, terminate, hangup]) = self;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
 }
 
 /// What became of a command.

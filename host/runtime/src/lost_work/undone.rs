@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::facts::ChangedFile;
-use baton_core::run::{FinishedWork, PhaseChanges};
+use baton_core::run::FinishedWork;
 use baton_core::{Input, Run};
+use baton_store::StateDir;
 use baton_workspace::{CurrentFile, Workspace, WorkspaceError};
 
-use super::work_lost;
-use crate::worktree_paths::{baseline_path, changes_path, read_baseline, read_changes};
-use baton_store::StateDir;
+use super::{listed_changes, work_lost};
+use crate::worktree_paths::{baseline_path, read_baseline};
 
 /// What core is told of it before the run ends: `run` is as it would be then.
 pub(crate) async fn undone_work(
@@ -71,21 +71,17 @@ async fn left_files(
     work: &FinishedWork<'_>,
     state: &StateDir,
 ) -> Option<BTreeMap<String, ChangedFile>> {
+    let (newest, earlier) = work.walks.split_last()?;
+    let beyond = match listed_changes(run, newest, state).await {
+        None if newest.unnamed > 0 => return None,
+        listed => listed.unwrap_or_default(),
+    };
     let mut left: BTreeMap<String, ChangedFile> = BTreeMap::new();
-    for walk in &work.walks {
-        let beyond = match walk.unnamed {
-            0 => Vec::new(),
-            _ => read_changes(changes_path(state, run.id(), work.phase)).await?,
-        };
-        add_files(&mut left, walk, beyond);
+    let earlier = earlier.iter().flat_map(|walk| &walk.files);
+    for file in earlier.copied().chain(&beyond).chain(newest.files.iter().copied()) {
+        // A walk may find a file that an earlier one made.
+        let is_new = file.is_new || left.get(&file.path).is_some_and(|earlier| earlier.is_new);
+        left.insert(file.path.clone(), ChangedFile { is_new, ..file.clone() });
     }
     Some(left)
-}
-
-/// A walk may find a file that an earlier one made.
-fn add_files(left: &mut BTreeMap<String, ChangedFile>, walk: &PhaseChanges<'_>, beyond: Vec<ChangedFile>) {
-    for file in beyond.into_iter().chain(walk.files.iter().map(|file| (*file).clone())) {
-        let is_new = file.is_new || left.get(&file.path).is_some_and(|earlier| earlier.is_new);
-        left.insert(file.path.clone(), ChangedFile { is_new, ..file });
-    }
 }
