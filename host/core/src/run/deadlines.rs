@@ -1,9 +1,11 @@
 //! What time means to a run: what it counts as for every phase, and when somebody who waits for it goes on.
 
+use crate::observation::{AssessTrigger, SessionState};
 use crate::time::{DurationMs, UnixMs};
 
 use super::Run;
 use super::phase::Phase;
+use super::quota::is_past_reset;
 use super::step::PhaseStep;
 use super::stopwatch::ClockMode;
 
@@ -73,6 +75,35 @@ impl Run {
                 run.tick_phase(p);
             }
         });
+    }
+
+    /// Wakes what waits in a phase, and looks at an agent that is silent.
+    fn tick_phase(&mut self, p: usize) {
+        let (now, beat) = (self.now, self.heartbeat());
+        if let Some(session) = self.session_mut(p)
+            && session.next_heartbeat <= now
+        {
+            session.next_heartbeat = now + beat;
+        }
+        match self.phases[p].step.clone() {
+            PhaseStep::Quota { since, retry_at, focus, judged_by, .. } if retry_at <= now => {
+                self.on_quota_reset(p, since, focus, judged_by.is_some());
+            }
+            PhaseStep::Backoff { until } if until <= now => self.continue_phase(p),
+            PhaseStep::Starting { .. } | PhaseStep::Working { .. } | PhaseStep::Compacting { .. } => {
+                let waits = self.session(p).is_some_and(|s| match s.state {
+                    SessionState::WaitingApproval => true,
+                    SessionState::WaitingQuota => !s.quota.is_some_and(|wait| is_past_reset(&wait, now)),
+                    _ => false,
+                });
+                // A wait is looked at for recovery only, which arrives as output (B7). One that outlasts every reset is
+                // a silence like any other.
+                if !waits {
+                    self.assess_at_work(p, AssessTrigger::Heartbeat);
+                }
+            }
+            _ => {}
+        }
     }
 
     pub(super) fn heartbeat(&self) -> DurationMs {

@@ -126,7 +126,7 @@ pub(super) enum PhaseStep {
     /// `transitions::continue_after_session`; resume: the latter at once.
     EndingSession { then: OnSessionEnd },
     /// A provider's limit: nothing is tried before it resets, or before the backoff is over.
-    /// Set by `quota::enter_quota_step`; ends with `verdicts::tick_phase` and `quota::on_quota_reset`; resume: stays.
+    /// Set by `quota::enter_quota_step`; ends with `deadlines::tick_phase` and `quota::on_quota_reset`; resume: stays.
     Quota {
         cause: QuotaCause,
         since: UnixMs,
@@ -137,7 +137,7 @@ pub(super) enum PhaseStep {
         judged_by: Option<String>,
     },
     /// Before a retry.
-    /// Set by `verdicts::retry`; ends with `verdicts::tick_phase` and `pauses::continue_phase`; resume: stays.
+    /// Set by `verdicts::retry`; ends with `deadlines::tick_phase` and `pauses::continue_phase`; resume: stays.
     Backoff { until: UnixMs },
     /// `MeasureWorkspace`: whether the files are there that the objectives name, now that all of them are taken for done.
     /// Set by `evidence::measure_files_before_checks` and `integration::verify_integration`; outcome:

@@ -7,7 +7,7 @@ use crate::decision::{
 };
 use crate::facts::WorkspaceFacts;
 use crate::ids::{ObjectiveId, RequestId};
-use crate::observation::{AssessTrigger, ObjectiveStatus, PromptKind, SessionState, SplitTrigger};
+use crate::observation::{AssessTrigger, ObjectiveStatus, PromptKind, SplitTrigger};
 use crate::progress::ProgressEvent;
 use crate::time::DurationMs;
 use crate::workflow::BUILTIN;
@@ -16,7 +16,7 @@ use super::Run;
 use super::conversation_resume::NOT_RESUMED;
 use super::end_cause::EndCause;
 use super::judgment::Judgment;
-use super::quota::{is_past_reset, words_of};
+use super::quota::words_of;
 use super::session::Session;
 use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
@@ -563,33 +563,5 @@ impl Run {
 
     pub(super) fn remaining(&self, p: usize) -> Vec<ObjectiveId> {
         self.phases[p].open_objectives().map(|(_, objective)| objective.spec.id.clone()).collect()
-    }
-
-    pub(super) fn tick_phase(&mut self, p: usize) {
-        let (now, beat) = (self.now, self.heartbeat());
-        if let Some(session) = self.session_mut(p)
-            && session.next_heartbeat <= now
-        {
-            session.next_heartbeat = now + beat;
-        }
-        match self.phases[p].step.clone() {
-            PhaseStep::Quota { since, retry_at, focus, judged_by, .. } if retry_at <= now => {
-                self.on_quota_reset(p, since, focus, judged_by.is_some());
-            }
-            PhaseStep::Backoff { until } if until <= now => self.continue_phase(p),
-            PhaseStep::Starting { .. } | PhaseStep::Working { .. } | PhaseStep::Compacting { .. } => {
-                let waits = self.session(p).is_some_and(|s| match s.state {
-                    SessionState::WaitingApproval => true,
-                    SessionState::WaitingQuota => !s.quota.is_some_and(|wait| is_past_reset(&wait, now)),
-                    _ => false,
-                });
-                // A wait is looked at for recovery only, which arrives as output (B7). One that outlasts every reset is
-                // a silence like any other.
-                if !waits {
-                    self.assess_at_work(p, AssessTrigger::Heartbeat);
-                }
-            }
-            _ => {}
-        }
     }
 }
