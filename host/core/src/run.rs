@@ -3,7 +3,13 @@
 //! | file | part |
 //! |---|---|
 //! | `run/phase.rs`, `run/step.rs`, `run/session.rs`, `run/stopwatch.rs` | the state |
-//! | `run/active_split.rs`, `run/handoff_state.rs`, `run/committed_work.rs`, `run/turn_grant.rs`, `run/review_score.rs`, `run/dispute_record.rs`, `run/accepted_files.rs`, `run/large_text.rs`, `run/phase_activity.rs` | parts of the state of a phase |
+//! | `run/phase/lineage.rs`, `run/phase/loop_position.rs` | of a phase: how it came to be, and which walk of its loop it is in |
+//! | `run/phase/turns.rs`, `run/phase/usage.rs` | of a phase: its turns; what it has used otherwise, and its waits |
+//! | `run/phase/succession.rs`, `run/phase/assessment.rs`, `run/phase/measurements.rs` | of a phase: what its sessions are judged by, and whether another follows |
+//! | `run/phase/verification_state.rs`, `run/phase/review_state.rs`, `run/phase/committed_work.rs` | of a phase: what its commands and reviews found; its commits in the workspace |
+//! | `run/phase/records.rs`, `run/phase/handoffs.rs`, `run/phase/artifacts.rs` | of a phase: what its agents leave |
+//! | `run/phase/split_state.rs` | of a phase: its splits |
+//! | `run/handoff_state.rs`, `run/dispute_record.rs`, `run/accepted_files.rs`, `run/large_text.rs`, `run/phase_activity.rs` | parts of the state of a phase |
 //! | `run/run_index.rs` | where in it something is |
 //! | `run/input_validation.rs` | which inputs can happen |
 //! | `run/deadlines.rs` | clocks and deadlines |
@@ -44,14 +50,12 @@
 //! | `run/run_view.rs`, `run/text_format.rs` | the state for people and programs; parts of sentences |
 
 mod accepted_files;
-mod active_split;
 mod agent_reports;
 mod agent_retries;
 mod bindings;
 mod branch_commits;
 mod checks;
 mod claim_status;
-mod committed_work;
 mod compaction_summary;
 mod conversation_resume;
 mod deadlines;
@@ -86,7 +90,6 @@ mod recorded_session;
 mod refused_calls;
 mod reopened_objectives;
 mod resume;
-mod review_score;
 mod run_index;
 mod run_view;
 mod scheduler;
@@ -101,7 +104,6 @@ mod text_format;
 mod tool_result_offload;
 mod transitions;
 mod turn_budget;
-mod turn_grant;
 mod verdicts;
 mod verification;
 mod worktree_commit;
@@ -449,11 +451,12 @@ impl Run {
         session.next_heartbeat = now + beat;
         let billed = session.billed;
         if let Some(p) = self.phase_of(id) {
-            let mut phase_billed = self.phases[p].billed;
+            let mut phase_billed = self.phases[p].usage.billed;
             phase_billed.add(&difference(&billed, &billed_before));
-            self.phases[p].billed = phase_billed;
-            self.phases[p].session_may_have_written |= event.may_write() && !self.is_own_check(p, event);
-            let failed = self.phases[p].activity.observe(event);
+            self.phases[p].usage.billed = phase_billed;
+            self.phases[p].measurements.session_may_have_written |=
+                event.may_write() && !self.is_own_check(p, event);
+            let failed = self.phases[p].records.activity.observe(event);
             if !self.stopping && self.ending.is_none() {
                 // What was broken off when its session was to end did not fail.
                 let is_at_work = matches!(self.phases[p].step, PhaseStep::Working { .. });

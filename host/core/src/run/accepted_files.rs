@@ -67,15 +67,15 @@ impl ObjectiveState {
 impl Phase {
     /// A person has accepted an objective as it is: with the files that the phase has changed for it, without those that are lost.
     pub(super) fn record_accepted_files(&mut self, g: usize) {
-        let lost = &self.past_measurements.lost_since;
-        let earlier = self.past_measurements.iterations.iter().flat_map(|iteration| &iteration.files);
+        let lost = &self.measurements.past.lost_since;
+        let earlier = self.measurements.past.iterations.iter().flat_map(|iteration| &iteration.files);
         let changed = self.changed_files().chain(earlier).map(|file| &file.path);
         let of_objective = changed.filter(|path| self.is_about(g, path));
         let (gone, named) = of_objective.cloned().partition(|path| lost.may_include(path));
         let takes_unnamed = self.objectives[g].spec.files.is_empty();
         let accepted = AcceptedFiles {
             named,
-            has_more: takes_unnamed && self.facts.changed_beyond > 0 && lost.is_empty(),
+            has_more: takes_unnamed && self.measurements.facts.changed_beyond > 0 && lost.is_empty(),
             lost: gone,
             is_unseen: lost.is_measured_later,
         };

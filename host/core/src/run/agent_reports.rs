@@ -8,16 +8,13 @@ use crate::observation::{Attempt, EvidenceKind, ObjectiveStatus, SplitRequestVie
 use crate::view::PhaseOrigin;
 
 use super::Run;
+use super::phase::ReviewScore;
 use super::phase::{ObjectiveReport, ObjectiveState, Phase};
-use super::review_score::ReviewScore;
-use super::text_format::cut;
 
 /// Reports that are known when they come again: many times what a session makes, and it is its own reports that a session
 /// repeats after a reconnect (D1).
 const MAX_SEEN_REPORTS: usize = 10_000;
 
-/// Bytes of what was wrong with the reports of a prompt, in a question or a prompt.
-const REFUSAL_BYTES: usize = 600;
 /// So many requests of one session are looked at, where the first is declined: whoever asks for ever does no work.
 const SPLITS_DECLINED: u32 = 2;
 
@@ -41,19 +38,6 @@ impl SeenReports {
         }
         self.oldest_first.push_back(digest.clone());
         true
-    }
-}
-
-impl Phase {
-    /// A report of its session was not taken. Several of one prompt are all told.
-    fn refuse(&mut self, why: &str) {
-        let mut all = match &self.refused_report_this_prompt {
-            Some(before) => format!("{before}; {why}"),
-            None => why.to_owned(),
-        };
-        cut(&mut all, REFUSAL_BYTES);
-        self.refused_report_this_session = Some(all.clone());
-        self.refused_report_this_prompt = Some(all);
     }
 }
 
@@ -151,22 +135,21 @@ impl Run {
             for phase in self.phases.iter_mut().filter(|phase| phase.is_active()) {
                 let is_its = from.is_none_or(|id| phase.session.as_ref() == Some(id));
                 if is_its {
-                    phase.refuse(why);
+                    phase.assessment.refuse_report(why);
                 }
             }
             return;
         }
-        self.phases[p].has_unrecorded_progress = true;
-        self.phases[p].refused_report_this_prompt = None;
-        self.phases[p].refused_report_this_session = None;
+        self.phases[p].handoffs.has_unrecorded_progress = true;
+        self.phases[p].assessment.accept_report();
         match report {
             AgentReport::ObjectiveUpdate { objective, status, note } => {
                 let phase = &mut self.phases[p];
-                phase.handoff_is_latest_report &= *status != ObjectiveStatus::Done;
+                phase.handoffs.is_latest_report &= *status != ObjectiveStatus::Done;
                 if *status == ObjectiveStatus::Failed && !note.is_empty() {
                     let outcome = format!("objective {objective} was reported as failed");
                     let attempt = Attempt { approach: note.clone(), outcome, by_person: false };
-                    Phase::record(&mut phase.attempts, attempt, &mut phase.dropped);
+                    phase.records.add_attempt(attempt);
                 }
                 if let Some(g) = phase.objectives.iter().position(|g| &g.spec.id == objective) {
                     self.objective_reported(p, g, from, *status, note);
@@ -174,36 +157,28 @@ impl Run {
             }
             AgentReport::DecisionRecord { .. } | AgentReport::AttemptRecord { .. } => {
                 if let Some(entry) = Option::from(report) {
-                    let phase = &mut self.phases[p];
-                    let list = match report {
-                        AgentReport::DecisionRecord { .. } => &mut phase.decisions,
-                        _ => &mut phase.attempts,
-                    };
-                    Phase::record(list, entry, &mut phase.dropped);
+                    let records = &mut self.phases[p].records;
+                    match report {
+                        AgentReport::DecisionRecord { .. } => records.add_decision(entry),
+                        _ => records.add_attempt(entry),
+                    }
                 }
             }
-            AgentReport::GotchaRecord { gotcha } => {
-                let phase = &mut self.phases[p];
-                Phase::record(&mut phase.gotchas, gotcha.clone(), &mut phase.dropped);
-            }
-            AgentReport::PatternRecord { pattern } => {
-                let phase = &mut self.phases[p];
-                Phase::record(&mut phase.patterns, pattern.clone(), &mut phase.dropped);
-            }
+            AgentReport::GotchaRecord { gotcha } => self.phases[p].records.add_gotcha(gotcha.clone()),
+            AgentReport::PatternRecord { pattern } => self.phases[p].records.add_pattern(pattern.clone()),
             AgentReport::Refused { .. } => {}
             AgentReport::HandoffWrite(handoff) => {
                 if !self.phases[p].is_over() {
                     self.reopen_next_objectives(p, from, &handoff.immediate_next_action);
                 }
                 self.reopen_handoff_objectives(from, handoff);
-                self.phases[p].handoff_is_latest_report = true;
-                self.phases[p].reported_handoff = Some((from.cloned(), (**handoff).clone()));
+                self.phases[p].handoffs.report(from.cloned(), (**handoff).clone());
             }
-            AgentReport::ArtifactSaved { artifact } => self.phases[p].keep(artifact),
+            AgentReport::ArtifactSaved { artifact } => self.phases[p].artifacts.keep(artifact),
             AgentReport::ReviewSubmit { score, summary, findings } => {
-                if self.phases[p].origin == PhaseOrigin::Review {
+                if self.phases[p].lineage.origin == PhaseOrigin::Review {
                     let (score, summary, findings) = ((*score).min(100), summary.clone(), findings.clone());
-                    self.phases[p].submitted_review = Some(ReviewScore { score, summary, findings });
+                    self.phases[p].review.submitted = Some(ReviewScore { score, summary, findings });
                     self.objective_done(p, 0, from.cloned(), EvidenceKind::Reported);
                 }
             }
@@ -214,11 +189,11 @@ impl Run {
                     "{SPLITS_DECLINED} requests to split were declined, and another one is not looked at"
                 );
                 self.reopen_split_objectives(p, groups);
-                self.phases[p].refuse(&why);
+                self.phases[p].assessment.refuse_report(&why);
             }
             AgentReport::SplitRequest { groups, rationale } => {
                 self.reopen_split_objectives(p, groups);
-                self.phases[p].split_request = Some(SplitRequestView {
+                self.phases[p].split.request = Some(SplitRequestView {
                     groups: groups.iter().cloned().map(Into::into).collect(),
                     rationale: rationale.clone(),
                 });

@@ -438,7 +438,7 @@ impl Run {
     fn workflow_phase(&self, p: usize) -> &PhaseId {
         let mut p = p;
         // Each parent stands before its parts, so this ends.
-        while let Some(parent) = self.phases[p].parent.as_ref().and_then(|id| self.phase_index(id)) {
+        while let Some(parent) = self.phases[p].lineage.parent.as_ref().and_then(|id| self.phase_index(id)) {
             if parent >= p {
                 break;
             }

@@ -22,7 +22,7 @@ const LINE_CHARS: usize = 200;
 impl Run {
     fn commit_time(&self, p: usize) -> CommitTime {
         let phase = &self.phases[p];
-        let is_ours = phase.origin == PhaseOrigin::Workflow && phase.tree.is_workspace();
+        let is_ours = phase.lineage.origin == PhaseOrigin::Workflow && phase.tree.is_workspace();
         if is_ours && self.workflow.imported.is_none() {
             self.workflow.commit_time(&phase.spec)
         } else {
@@ -53,7 +53,7 @@ impl Run {
             }
             _ => return None,
         };
-        let is_meant = review.origin == PhaseOrigin::Review && review.tree.is_workspace();
+        let is_meant = review.lineage.origin == PhaseOrigin::Review && review.tree.is_workspace();
         (is_meant && !review.committed_work.folder_was_shared).then_some(&review.spec.id)
     }
 
@@ -171,13 +171,13 @@ impl Run {
             .chain(&phase.spec.verify);
         let checks: Vec<String> = checks.map(|check| cut_line(first_line(check), LINE_CHARS)).collect();
         if !checks.is_empty() {
-            let how = match phase.verified {
+            let how = match phase.verification.passed {
                 Some(true) if phase.is_finished() => "Passed",
                 _ => "Not run yet",
             };
             text.push_str(&format!("\n{how}: {}\n", checks.join("; ")));
         }
-        if let Some(score) = phase.own_review_score {
+        if let Some(score) = phase.review.score {
             text.push_str(&format!("\nReviewed: {score} of 100\n"));
         }
         text.push_str(&format!("\nBaton-Run: {}\nBaton-Phase: {}\n", self.id(), phase.spec.id));

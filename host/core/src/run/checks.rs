@@ -21,7 +21,7 @@ impl Run {
     /// Whether its commands run before any work: what they say then tells what they show afterwards.
     pub(super) fn has_first_checks(&self, p: usize) -> bool {
         let phase = &self.phases[p];
-        let is_own = phase.origin == PhaseOrigin::Workflow && self.workflow.imported.is_none();
+        let is_own = phase.lineage.origin == PhaseOrigin::Workflow && self.workflow.imported.is_none();
         self.workflow.verify_first
             && is_own
             && phase.sessions.is_empty()
@@ -30,7 +30,7 @@ impl Run {
 
     /// Its commands, before the state that it starts from is measured: what they write themselves is no work of an agent.
     pub(super) fn run_first_checks(&mut self, p: usize) {
-        self.phases[p].first_check_results.clear();
+        self.phases[p].verification.first_check_results.clear();
         self.run_first_check(p, 0);
     }
 
@@ -53,7 +53,7 @@ impl Run {
         let command = self.phases[p].checks().into_iter().nth(check).map(|(_, command)| command);
         let command = command.unwrap_or_default();
         let phase = &mut self.phases[p];
-        phase.first_check_results.push(passed);
+        phase.verification.first_check_results.push(passed);
         let phase = phase.spec.id.clone();
         let missing = missing_program(&command, code, findings).map(|program| {
             format!(
@@ -72,7 +72,7 @@ impl Run {
     pub(super) fn checked_phase_view(&self, p: usize) -> PhaseView {
         let view = self.phase_view(p);
         let phase = &self.phases[p];
-        let mut before = phase.checks().into_iter().zip(&phase.first_check_results);
+        let mut before = phase.checks().into_iter().zip(&phase.verification.first_check_results);
         let before = || before.find(|((of, _), _)| of.is_none()).map(|(_, passed)| *passed);
         PhaseView { check_passed: view.check_passed.or_else(before), ..view }
     }
@@ -81,7 +81,7 @@ impl Run {
     pub(super) fn checked_objective_view(&self, p: usize, g: usize) -> ObjectiveView {
         let view = self.objective_view(p, g);
         let phase = &self.phases[p];
-        let mut before = phase.checks().into_iter().zip(&phase.first_check_results);
+        let mut before = phase.checks().into_iter().zip(&phase.verification.first_check_results);
         let before = || before.find(|((of, _), _)| *of == Some(g)).map(|(_, passed)| *passed);
         ObjectiveView { check_passed: view.check_passed.or_else(before), ..view }
     }
@@ -96,7 +96,7 @@ impl Run {
 
     /// Whether a command says something of the work: it did not pass before that, as far as anybody looked.
     fn tells(&self, p: usize, check: usize) -> bool {
-        self.phases[p].first_check_results.get(check) != Some(&true)
+        self.phases[p].verification.passed_first(check) != Some(true)
             || self.workflow.accept == Some(Acceptance::Checked)
     }
 
@@ -108,14 +108,14 @@ impl Run {
 
     /// Every objective is done, as far as anybody has said: now it is held to its commands, those of its objectives first.
     pub(super) fn start_verification(&mut self, p: usize) {
-        self.phases[p].verifications += u32::from(!self.phases[p].checks().is_empty());
-        self.phases[p].checks_repeated = false;
+        let has_checks = !self.phases[p].checks().is_empty();
+        self.phases[p].verification.begin_round(has_checks);
         self.request_commit(p);
     }
 
     /// Its commands, on the work as it is committed now.
     pub(super) fn verify_committed(&mut self, p: usize) {
-        self.phases[p].failed_checks.clear();
+        self.phases[p].verification.failed_checks.clear();
         self.verify_from(p, 0);
     }
 
@@ -123,21 +123,21 @@ impl Run {
     /// the phase is left where one of theirs has failed.
     fn verify_from(&mut self, p: usize, n: usize) {
         let Some((of, command)) = self.check_from(p, n) else {
-            return match (n, self.phases[p].failed_checks.is_empty()) {
+            return match (n, self.phases[p].verification.failed_checks.is_empty()) {
                 (0, _) => self.checks_passed(p),
                 (_, true) => self.request_restore(p, OnRestore::Checks),
                 (_, false) => self.request_restore(p, OnRestore::FailedChecks),
             };
         };
         let phase = &self.phases[p];
-        let (id, attempt, tree) = (phase.spec.id.clone(), phase.verifications, phase.tree.clone());
+        let (id, attempt, tree) = (phase.spec.id.clone(), phase.verification.rounds, phase.tree.clone());
         let action = self.emit(Action::Verify { phase: id, command, attempt, tree });
         self.phases[p].step = PhaseStep::Verifying { action, check: n, of };
     }
 
     /// The n-th of its commands, if it is to run.
     fn check_from(&self, p: usize, n: usize) -> Option<(Option<usize>, String)> {
-        let failed = !self.phases[p].failed_checks.is_empty();
+        let failed = !self.phases[p].verification.failed_checks.is_empty();
         self.phases[p].checks().into_iter().nth(n).filter(|(of, _)| !failed || of.is_some())
     }
 
@@ -145,30 +145,28 @@ impl Run {
         let (passed, code, findings) = match outcome {
             ActionOutcome::Verified { passed, code, findings, artifact } => {
                 let phase = &mut self.phases[p];
-                if !*passed || phase.failed_checks.is_empty() {
-                    phase.verification = artifact.as_ref().map(|kept| kept.name.clone()).unwrap_or_default();
-                }
+                phase.verification.keep_log(*passed, artifact.as_ref());
                 if let Some(artifact) = artifact {
-                    phase.keep(artifact);
+                    phase.artifacts.keep(artifact);
                 }
                 (*passed, *code, findings.clone())
             }
             other => (false, None, failure_text(other).to_owned()),
         };
-        let attempt = self.phases[p].verifications;
+        let attempt = self.phases[p].verification.rounds;
         self.record_check(p, check, of, passed);
         if passed {
-            if self.phases[p].failed_checks.is_empty() {
+            if self.phases[p].verification.failed_checks.is_empty() {
                 self.record_findings(p, true, findings);
             }
         } else {
-            self.phases[p].failed_checks.push(FailedCheck { check, of, code, findings });
+            self.phases[p].verification.failed_checks.push(FailedCheck { check, of, code, findings });
             let findings = self.combined_findings(p);
             self.record_findings(p, false, findings);
         }
         if self.check_from(p, check + 1).is_none() {
             let phase = &self.phases[p];
-            let failed = phase.failed_checks.first();
+            let failed = phase.verification.failed_checks.first();
             let code = failed.map_or(code, |failed| failed.code);
             self.notify(ProgressEvent::Verified {
                 phase: phase.spec.id.clone(),
@@ -184,7 +182,7 @@ impl Run {
     /// much as of the others.
     fn combined_findings(&self, p: usize) -> String {
         let (phase, checks) = (&self.phases[p], self.phases[p].checks());
-        let failed = &phase.failed_checks;
+        let failed = &phase.verification.failed_checks;
         if let [only] = failed.as_slice() {
             return only.findings.clone();
         }
@@ -202,16 +200,16 @@ impl Run {
 
     /// What the commands found goes back.
     pub(super) fn checks_failed(&mut self, p: usize) {
-        let attempt = self.phases[p].verifications;
+        let attempt = self.phases[p].verification.rounds;
         let (phase, checks) = (&self.phases[p], self.phases[p].checks());
-        let of: Vec<usize> = phase.failed_checks.iter().filter_map(|failed| failed.of).collect();
+        let of: Vec<usize> = phase.verification.failed_checks.iter().filter_map(|failed| failed.of).collect();
         let ids: Vec<&str> = of.iter().map(|g| phase.objectives[*g].spec.id.as_str()).collect();
         let whose = if ids.is_empty() { String::new() } else { format!(" of {}", ids.join(", ")) };
         let told = |failed: &FailedCheck| {
             let command = checks.get(failed.check).map_or("", |(_, command)| command);
             (command, tail_line(&failed.findings))
         };
-        let mut told = phase.failed_checks.iter().map(told);
+        let mut told = phase.verification.failed_checks.iter().map(told);
         let (id, first) = (&phase.spec.id, told.next());
         let (command, line) = first.unwrap_or(("", String::new()));
         let mut text =
@@ -219,8 +217,8 @@ impl Run {
         for (command, line) in told {
             text.push_str(&format!("; `{command}`: {line}"));
         }
-        let was_so = |failed: &FailedCheck| phase.first_check_results.get(failed.check) == Some(&false);
-        if phase.failed_checks.iter().any(was_so) {
+        let was_so = |failed: &FailedCheck| phase.verification.passed_first(failed.check) == Some(false);
+        if phase.verification.failed_checks.iter().any(was_so) {
             text.push_str(" (it failed before the work began, too)");
         }
         let because = format!("the verification{whose} failed");
@@ -275,11 +273,8 @@ impl Run {
     pub(super) fn record_findings(&mut self, p: usize, passed: bool, findings: String) {
         let now = self.now;
         let phase = &mut self.phases[p];
-        phase.verified = Some(passed);
-        phase.verified_at = now;
-        phase.has_unrecorded_progress = true;
-        phase.findings = findings;
-        cut(&mut phase.findings, FINDINGS_BYTES);
+        phase.verification.set_findings(passed, findings, now);
+        phase.handoffs.has_unrecorded_progress = true;
     }
 }
 
@@ -300,7 +295,7 @@ impl Phase {
             return Vec::new();
         }
         let mut changed: Vec<&str> = self.changed_files().map(|file| file.path.as_str()).collect();
-        for file in &self.facts.next_run_files {
+        for file in &self.measurements.facts.next_run_files {
             if !changed.contains(&file.as_str()) {
                 changed.push(file);
             }
@@ -316,8 +311,10 @@ impl Phase {
     /// Whether every command that an objective is held to passed before any work as well, and so shows nothing of it.
     pub(super) fn passed_before(&self, g: usize) -> bool {
         let checks = self.checks();
-        let about =
-            checks.iter().zip(&self.first_check_results).filter(|((of, _), _)| of.is_none_or(|of| of == g));
+        let about = checks
+            .iter()
+            .zip(&self.verification.first_check_results)
+            .filter(|((of, _), _)| of.is_none_or(|of| of == g));
         let mut said = about.map(|(_, passed)| *passed).peekable();
         said.peek().is_some() && said.all(|passed| passed)
     }

@@ -56,7 +56,7 @@ impl Run {
     fn unmeasured_claims(&self, p: usize) -> Vec<usize> {
         let phase = &self.phases[p];
         // What the host has merged in a tree of its own is nothing that people restore, and is looked at by its state.
-        let is_merge_apart = phase.is_made_by_host() && !phase.tree.is_workspace();
+        let is_merge_apart = phase.lineage.is_made_by_host() && !phase.tree.is_workspace();
         if phase.is_over() || is_merge_apart || !self.expects_files(p) {
             return Vec::new();
         }
@@ -98,7 +98,7 @@ impl Run {
         );
         if phase.has_unconfirmed_claims() && !is_measured {
             let action = self.request_measurement(p, false);
-            self.phases[p].measure_after_stop = Some(action);
+            self.phases[p].measurements.after_stop = Some(action);
         }
     }
 }
@@ -126,13 +126,13 @@ impl Phase {
         let objective = &mut self.objectives[g];
         objective.claim = ClaimStatus::Unshown;
         objective.reported.take_if(|said| said.status == ObjectiveStatus::Done);
-        self.prompt_cut_off = true;
+        self.assessment.prompt_cut_off = true;
     }
 
     /// Whether a file differs for an objective that did not before: one that it names, or any if it names none. Where another commit is
     /// checked out by now, or nothing differs from the commit, git may have put the files there or taken them away.
     fn has_new_change(&self, g: usize, before: &WorkspaceFacts) -> bool {
-        let now = &self.facts;
+        let now = &self.measurements.facts;
         let is_restored = now.git.present && (now.git.head != before.git.head || now.git.dirty_files == 0);
         let names = &self.objectives[g].spec.files;
         let is_new = |file: &ChangedFile| !before.changed.contains(file);

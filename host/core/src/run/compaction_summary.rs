@@ -33,7 +33,7 @@ impl Run {
     pub(super) fn write_summaries(&mut self, p: usize, then: OnSummary) -> bool {
         let step = TextBlob::new(self.phase_summary(p));
         let digest = step.digest().clone();
-        if self.phases[p].summarised.as_ref() == Some(&digest) {
+        if self.phases[p].artifacts.summarised.as_ref() == Some(&digest) {
             return false;
         }
         let (phase, directory) = (self.phases[p].spec.id.clone(), TextBlob::new(self.summary()));
@@ -54,8 +54,8 @@ impl Run {
             _ => None,
         };
         if let Some(artifacts) = written {
-            artifacts.iter().for_each(|artifact| self.phases[p].keep(artifact));
-            self.phases[p].summarised = Some(digest);
+            artifacts.iter().for_each(|artifact| self.phases[p].artifacts.keep(artifact));
+            self.phases[p].artifacts.summarised = Some(digest);
         }
         match then {
             OnSummary::Boundary => self.continue_from_boundary(p),
@@ -102,19 +102,19 @@ impl Run {
             }
             None => text.push_str("1. Every objective is done; verify.\n"),
         }
-        for attempt in newest(&phase.attempts) {
+        for attempt in newest(&phase.records.attempts) {
             let (tried, outcome) = (one_line(&attempt.approach), one_line(&attempt.outcome));
             let _ = writeln!(text, "- Do not try again: {tried} ({outcome})");
         }
-        for decision in newest(&phase.decisions) {
+        for decision in newest(&phase.records.decisions) {
             let (chosen, why) = (one_line(&decision.approach), one_line(&decision.outcome));
             let by = if decision.by_person { " by a person" } else { "" };
             let _ = writeln!(text, "- Decided{by}: {chosen} ({why})");
         }
-        for gotcha in newest(&phase.gotchas) {
+        for gotcha in newest(&phase.records.gotchas) {
             let _ = writeln!(text, "- Beware: {}", one_line(gotcha));
         }
-        for pattern in newest(&phase.patterns) {
+        for pattern in newest(&phase.records.patterns) {
             let _ = writeln!(text, "- Pattern: {}", one_line(pattern));
         }
         text
@@ -123,11 +123,13 @@ impl Run {
     fn summarise_artifacts(&self, p: usize, text: &mut String) {
         let phase = &self.phases[p];
         text.push_str("\n## Artifacts\n\n");
-        let (there, gone): (Vec<_>, Vec<_>) = phase.facts.changed.iter().partition(|file| file.exists);
+        let (there, gone): (Vec<_>, Vec<_>) =
+            phase.measurements.facts.changed.iter().partition(|file| file.exists);
         for file in there.iter().take(SUMMARY_FILES) {
             let _ = writeln!(text, "- {} ({} bytes)", file.path, file.bytes);
         }
-        let beyond = there.len().saturating_sub(SUMMARY_FILES) as u64 + u64::from(phase.facts.changed_beyond);
+        let beyond = there.len().saturating_sub(SUMMARY_FILES) as u64
+            + u64::from(phase.measurements.facts.changed_beyond);
         if beyond > 0 {
             let _ = writeln!(text, "- and {beyond} more changed files");
         }
@@ -136,12 +138,12 @@ impl Run {
             let _ = writeln!(text, "- deleted: {}", names.join(", "));
         }
         // The summaries before this one are what it replaces.
-        let kept = phase.artifacts.iter().filter(|artifact| !artifact.name.starts_with(SUMMARIES));
+        let kept = phase.artifacts.kept.iter().filter(|artifact| !artifact.name.starts_with(SUMMARIES));
         let kept: Vec<_> = kept.collect();
         for artifact in &kept {
             let _ = writeln!(text, "- {} version {}: {}", artifact.name, artifact.version, artifact.summary);
         }
-        if let Some(handoff) = phase.handoffs.last() {
+        if let Some(handoff) = phase.handoffs.written.last() {
             // It moves when its phase ends (C21).
             let path = match phase.is_over() {
                 true => paths::archived(&handoff.path),
@@ -149,7 +151,8 @@ impl Run {
             };
             let _ = writeln!(text, "- the newest handoff: {path}");
         }
-        if phase.facts.changed.is_empty() && kept.is_empty() && phase.handoffs.is_empty() {
+        if phase.measurements.facts.changed.is_empty() && kept.is_empty() && phase.handoffs.written.is_empty()
+        {
             text.push_str("None yet.\n");
         }
     }
@@ -185,7 +188,7 @@ impl Run {
                     one_line(&objective.spec.description)
                 );
             }
-            None if phase.verified == Some(false) => {
+            None if phase.verification.has_failed() => {
                 text.push_str("Every objective is done; mend what the verification found.\n");
             }
             None => self.list_dependent_phases(p, &mut text),
@@ -204,10 +207,10 @@ impl Run {
                 }
             }
         }
-        if phase.verified == Some(true) {
+        if phase.verification.passed == Some(true) {
             text.push_str("- the verification passed\n");
         }
-        for file in phase.facts.changed.iter().take(PLAIN_FILES) {
+        for file in phase.measurements.facts.changed.iter().take(PLAIN_FILES) {
             let state = if file.exists { "changed" } else { "deleted" };
             let _ = writeln!(text, "- {state}: {}", file.path);
         }
@@ -217,12 +220,12 @@ impl Run {
             text,
             "- {facts}: every objective, every changed file, and what was recorded (decisions: {}, failed attempts: {}, \
              gotchas: {}, patterns: {}); read it first",
-            phase.decisions.len(),
-            phase.attempts.len(),
-            phase.gotchas.len(),
-            phase.patterns.len(),
+            phase.records.decisions.len(),
+            phase.records.attempts.len(),
+            phase.records.gotchas.len(),
+            phase.records.patterns.len(),
         );
-        if let Some(before) = phase.newest_handoff() {
+        if let Some(before) = phase.handoffs.newest() {
             let _ = writeln!(text, "- Predecessor: {}", before.path);
         }
         (text, self.summary())

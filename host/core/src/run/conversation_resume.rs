@@ -31,10 +31,10 @@ impl Run {
         let conversation = self.conversation(p);
         let may_go_on = !self.phases[p].is_finished()
             && !self.is_out_of_turns(p)
-            && self.phases[p].split_request.is_none();
+            && self.phases[p].split.request.is_none();
         match conversation.filter(|_| may_go_on) {
             Some(conversation) => {
-                self.phases[p].end_cause = EndCause::from_host(LOST);
+                self.phases[p].succession.end_cause = EndCause::from_host(LOST);
                 if !self.pause_at_ceiling(p) {
                     self.spawn_in(p, Some(conversation));
                 }

@@ -21,7 +21,7 @@ impl Run {
     /// Nobody was there since then: that time counts nowhere.
     pub(super) fn pause_clocks(&mut self, since: UnixMs) {
         let now = self.now;
-        let clocks = self.phases.iter_mut().map(|phase| &mut phase.clock);
+        let clocks = self.phases.iter_mut().map(|phase| &mut phase.usage.clock);
         for clock in clocks.chain(std::iter::once(&mut self.clock)) {
             clock.advance(since);
             clock.skip_to(now);
@@ -37,7 +37,7 @@ impl Run {
                 (true, true) => ClockMode::Waiting,
                 (true, false) => ClockMode::Active,
             };
-            self.phases[p].clock.set(self.now, pace);
+            self.phases[p].usage.clock.set(self.now, pace);
             run = match (run, pace) {
                 (ClockMode::Active, _) | (_, ClockMode::Active) => ClockMode::Active,
                 (ClockMode::Waiting, _) | (_, ClockMode::Waiting) => ClockMode::Waiting,

@@ -83,7 +83,7 @@ impl Run {
 
     /// The same of a phase whose sessions ended. What they ended by may be the judgment of another policy, and no fact.
     pub(super) fn question_about_ending(&self, p: usize, occasion: SplitTrigger, question: &str) -> EndCause {
-        match &self.phases[p].judged_by {
+        match &self.phases[p].assessment.judged_by {
             Some(policy)
                 if self.answering_policy.is_none() && occasion == SplitTrigger::OutOfContinuations =>
             {
@@ -213,7 +213,7 @@ impl Run {
     }
 
     fn on_split_decision(&mut self, p: usize, occasion: SplitTrigger, decision: &SplitDecision) {
-        let was_requested = self.phases[p].split_request.take().is_some();
+        let was_requested = self.phases[p].split.request.take().is_some();
         match &decision.action {
             SplitAction::Keep => {
                 let reason = self.attributed_to_policy("says", &decision.reason);
@@ -232,7 +232,7 @@ impl Run {
                 Ok(()) => {
                     let known = if was_requested { "it asked for a split" } else { "its phase is split" };
                     let reason = self.attributed_to_policy("says", &decision.reason);
-                    self.phases[p].end_cause = EndCause::from_policy(&reason, known);
+                    self.phases[p].succession.end_cause = EndCause::from_policy(&reason, known);
                     self.end_as(p, if was_requested { SPLIT_REQUESTED } else { SPLIT });
                     self.end_session(p, OnSessionEnd::Split(sub_phases.clone()), "its phase is split");
                 }
@@ -260,10 +260,10 @@ impl Run {
 
     pub(super) fn continue_unsplit(&mut self, p: usize, occasion: SplitTrigger, reason: &EndCause) {
         // Whoever answered, or could not: a request is answered once.
-        self.phases[p].split_request = None;
+        self.phases[p].split.request = None;
         match occasion {
             // The split, or the host, has said how many.
-            SplitTrigger::PhaseStart if self.phases[p].max_turns > 0 => {
+            SplitTrigger::PhaseStart if self.phases[p].turns.max > 0 => {
                 self.start_successor(p, SuccessorReason::Uncounted)
             }
             SplitTrigger::PhaseStart => {

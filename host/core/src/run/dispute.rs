@@ -69,7 +69,9 @@ impl Run {
     /// The same objective in the phase that was split for it: its parts are gone once they came together.
     pub(super) fn root_objective(&self, mut p: usize, mut g: usize) -> (usize, usize) {
         let id = &self.phases[p].objectives[g].spec.id;
-        while let Some(whole) = self.phases[p].parent.as_ref().and_then(|parent| self.phase_index(parent)) {
+        while let Some(whole) =
+            self.phases[p].lineage.parent.as_ref().and_then(|parent| self.phase_index(parent))
+        {
             let Some(held) =
                 self.phases[whole].objectives.iter().position(|objective| objective.spec.id == *id)
             else {
@@ -91,23 +93,23 @@ impl Run {
                 return;
             }
             let mut said = Vec::new();
-            run.phases[p].unproven_objectives.clear();
+            run.phases[p].assessment.unproven_objectives.clear();
             for dispute in std::mem::take(&mut run.phases[p].disputes) {
                 let (status, is_lost) = (dispute.status(), dispute.is_of_lost_work());
                 let Dispute { objective, words, reported, handoff, .. } = dispute;
                 run.reopen(p, objective, status, &words);
                 let phase = &mut run.phases[p];
                 phase.objectives[objective].has_lost_work |= is_lost;
-                if !phase.unproven_objectives.contains(&objective) {
-                    phase.unproven_objectives.push(objective);
+                if !phase.assessment.unproven_objectives.contains(&objective) {
+                    phase.assessment.unproven_objectives.push(objective);
                 }
                 if let Some(handoff) = handoff {
                     let by = reported.as_ref().and_then(|reported| reported.by.clone());
-                    phase.reported_handoff = Some((by, handoff));
-                    (phase.handoff_is_latest_report, phase.has_unrecorded_progress) = (true, true);
+                    phase.handoffs.report(by, handoff);
+                    phase.handoffs.has_unrecorded_progress = true;
                 }
                 if let Some(reported) = reported {
-                    let before_prompt = Some(Box::new(phase.facts.clone()));
+                    let before_prompt = Some(Box::new(phase.measurements.facts.clone()));
                     phase.objectives[objective].reported =
                         Some(ObjectiveReport { before_prompt, ..reported });
                 }
@@ -130,7 +132,7 @@ impl Run {
 
     /// Objectives of other phases that are done and that no person accepted, by the indices of their phase and their own.
     fn finished_in_other_phases(&self, p: usize) -> impl Iterator<Item = (usize, usize)> {
-        let is_whole = |phase: &Phase| phase.parent.is_none() && phase.step == PhaseStep::Done;
+        let is_whole = |phase: &Phase| phase.lineage.parent.is_none() && phase.step == PhaseStep::Done;
         let others = self.phases.iter().enumerate().filter(move |(q, phase)| *q != p && is_whole(phase));
         others.flat_map(|(q, phase)| {
             (0..phase.objectives.len())
@@ -146,8 +148,9 @@ impl Run {
             phase.disputes.retain(|dispute| !dispute.is_from_last_measurement);
         }
         let of_others = self.files_of_other_phases(p);
-        let is_gone =
-            |path: &&String| of_others.contains(path) && self.phases[p].facts.missing.contains(path);
+        let is_gone = |path: &&String| {
+            of_others.contains(path) && self.phases[p].measurements.facts.missing.contains(path)
+        };
         let gone = self.finished_in_other_phases(p).filter_map(|(q, g)| {
             let objective = &self.phases[q].objectives[g].spec;
             let path = objective.files.iter().find(is_gone)?;
@@ -171,6 +174,6 @@ impl Run {
             self.phases[q].disputes.push(dispute);
         }
         let of_own = self.expected_files(p);
-        self.phases[p].facts.missing.retain(|path| of_own.contains(path));
+        self.phases[p].measurements.facts.missing.retain(|path| of_own.contains(path));
     }
 }

@@ -13,9 +13,9 @@ impl Run {
     pub(super) fn entry_points(&self, p: usize) -> Vec<EntryPointView> {
         let phase = &self.phases[p];
         let below = |path: &str| format!("{}/{path}", self.task_folder);
-        let newest = phase.newest_handoff().filter(|handoff| handoff.index.is_some());
+        let newest = phase.handoffs.newest().filter(|handoff| handoff.index.is_some());
         // The index of the run leads to what every phase left.
-        let is_any_left = self.phases.iter().any(|phase| !phase.closing_handoffs.is_empty());
+        let is_any_left = self.phases.iter().any(|phase| !phase.handoffs.closing.is_empty());
         let of_run = || is_any_left.then(|| below(&self.workflow.paths.index(self.names())));
         let summary = || below(&self.workflow.paths.summary(self.names(), phase.spec.id.as_str()));
         // A host writes the files of the run with every commit, before it asks for a prompt.
@@ -36,6 +36,6 @@ impl Phase {
     /// Whether a summary of it was written: from then on its file in the workspace says what is true now (B2).
     pub(super) fn has_summary(&self) -> bool {
         let name = format!("summaries/phase-{}.md", self.spec.id);
-        self.artifacts.iter().any(|artifact| artifact.name == name)
+        self.artifacts.kept.iter().any(|artifact| artifact.name == name)
     }
 }

@@ -7,7 +7,6 @@ use crate::action::Action;
 use crate::decision::{Evidence, RecoveryAction};
 use crate::facts::ChangedFile;
 use crate::ids::{ActionId, ObjectiveId, SessionId};
-use crate::input::ReportedHandoff;
 use crate::observation::{
     EvidenceKind, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView, StatusReportView,
 };
@@ -46,7 +45,7 @@ impl Run {
     pub(super) fn changed_earlier(&self, p: usize) -> BTreeSet<String> {
         let others = self.phases.iter().enumerate().filter(|(other, phase)| *other != p && phase.is_over());
         let changed: BTreeSet<&String> =
-            others.flat_map(|(_, phase)| &phase.facts.changed).map(|file| &file.path).collect();
+            others.flat_map(|(_, phase)| &phase.measurements.facts.changed).map(|file| &file.path).collect();
         self.expected_files(p).into_iter().filter(|path| changed.contains(path)).collect()
     }
 
@@ -66,7 +65,7 @@ impl Run {
     pub(super) fn complete_focus(&mut self, p: usize, focus: &[usize], evidence: &[Evidence]) {
         let lacking = self.mark_done(p, focus);
         if lacking.is_empty() {
-            self.phases[p].quota_waits = 0;
+            self.phases[p].usage.quota_waits = 0;
             if let Some(session) = self.session_mut(p) {
                 session.nudges = 0;
             }
@@ -105,8 +104,11 @@ impl Run {
         let phase = &self.phases[p];
         let basis = phase.basis(g);
         let refused = || {
-            let why =
-                phase.refused_report_this_prompt.as_ref().filter(|_| basis != EvidenceKind::Reported)?;
+            let why = phase
+                .assessment
+                .refused_report_this_prompt
+                .as_ref()
+                .filter(|_| basis != EvidenceKind::Reported)?;
             Some(format!("a report of its agent was not taken: {why}"))
         };
         let contrary =
@@ -152,7 +154,7 @@ impl Run {
         let phase = &self.phases[p];
         let names_files = phase.objectives.iter().any(|objective| !objective.spec.files.is_empty());
         let may_edit = self.workflow.role_of(&phase.spec).permission != Permission::ReadOnly;
-        names_files || (may_edit && phase.origin != PhaseOrigin::Review)
+        names_files || (may_edit && phase.lineage.origin != PhaseOrigin::Review)
     }
 
     /// An agent reported where an objective stands. Only the phase that holds the objective can speak of it, from its first session
@@ -294,29 +296,12 @@ impl ObjectiveReport {
 }
 
 impl Phase {
-    /// Whether this session wrote the handoff that waits for a successor (C23).
-    pub(super) fn handoff_is_by(&self, session: Option<&SessionId>) -> bool {
-        self.handoff_by(session).is_some()
-    }
-
-    /// The handoff that this session wrote for a successor.
-    pub(super) fn handoff_by(
-        &self,
-        session: Option<&SessionId>,
-    ) -> Option<&(Option<SessionId>, ReportedHandoff)> {
-        self.reported_handoff.as_ref().filter(|(by, _)| by.is_none() || by.as_ref() == session)
-    }
-
-    /// Files that differ from the start of the phase, by whichever session.
-    pub(super) fn files_changed(&self) -> u32 {
-        self.facts.changed.len() as u32 + self.facts.changed_beyond
-    }
-
     /// The files that differ from its start, then those that were changed before it was split from another phase.
     pub(super) fn changed_files(&self) -> impl Iterator<Item = &ChangedFile> {
-        let is_new = |file: &&ChangedFile| !self.facts.changed.iter().any(|own| own.path == file.path);
-        let inherited = self.inherited.iter().flat_map(|inherited| &inherited.changed);
-        self.facts.changed.iter().chain(inherited.filter(is_new))
+        let is_new =
+            |file: &&ChangedFile| !self.measurements.facts.changed.iter().any(|own| own.path == file.path);
+        let inherited = self.handoffs.inherited.iter().flat_map(|inherited| &inherited.changed);
+        self.measurements.facts.changed.iter().chain(inherited.filter(is_new))
     }
 
     /// Its objectives that are not done, but for these.
@@ -340,7 +325,7 @@ impl Phase {
             self.objectives.iter().map(|objective| objective.spec.id.clone()).collect();
         let is_meant = |g: usize, line: &str| match ids.iter().any(|id| has_word(line, id.as_str())) {
             true => has_word(line, ids[g].as_str()),
-            false => self.focus_baseline.0.contains(&g),
+            false => self.measurements.is_in_focus(g),
         };
         let denied: Vec<Option<&str>> = focus
             .iter()
@@ -354,12 +339,12 @@ impl Phase {
             if let Some(line) = line {
                 let note = excerpt(line);
                 let status = ObjectiveStatus::InProgress;
-                let before_prompt = Some(Box::new(self.facts.clone()));
+                let before_prompt = Some(Box::new(self.measurements.facts.clone()));
                 objective.reported = Some(ObjectiveReport { status, note, by: by.cloned(), before_prompt });
             } else if let Some(said) = &mut objective.reported {
                 // That it failed is the word of its session until it reports something else.
                 if said.status != ObjectiveStatus::Failed || !said.is_by(self.session.as_ref()) {
-                    said.before_prompt.get_or_insert_with(|| Box::new(self.facts.clone()));
+                    said.before_prompt.get_or_insert_with(|| Box::new(self.measurements.facts.clone()));
                 }
             }
         }
@@ -387,8 +372,8 @@ impl Phase {
         let is_spoken_of = |objective: &ObjectiveState| {
             said.iter().any(|said| is_denied(&objective.spec.id, said) || objective.is_mentioned_in(said))
         };
-        let handoff = self.handoff_by(self.session.as_ref());
-        let asked = self.split_request.iter().map(|request| request.rationale.as_str());
+        let handoff = self.handoffs.reported_by(self.session.as_ref());
+        let asked = self.split.request.iter().map(|request| request.rationale.as_str());
         let told: Vec<&str> =
             handoff.into_iter().flat_map(|(_, handoff)| handoff.texts()).chain(asked).collect();
         let is_handed_off = |objective: &ObjectiveState| {
@@ -405,7 +390,7 @@ impl Phase {
 
     /// Those of these objectives that its session was prompted for.
     pub(super) fn prompted_among(&self, judged: &[usize]) -> Vec<usize> {
-        let prompted = |g: &usize| self.focus_baseline.0.contains(g);
+        let prompted = |g: &usize| self.measurements.is_in_focus(*g);
         match judged.iter().any(prompted) {
             true => judged.iter().copied().filter(prompted).collect(),
             false => judged.to_vec(),
@@ -414,12 +399,12 @@ impl Phase {
 
     /// What became of a file since the phase began.
     pub(super) fn state_of(&self, path: &String) -> FileState {
-        if self.facts.missing.contains(path) {
+        if self.measurements.facts.missing.contains(path) {
             FileState::Missing
-        } else if self.facts.changed.iter().any(|file| file.path == *path) {
+        } else if self.measurements.facts.changed.iter().any(|file| file.path == *path) {
             FileState::Changed
-        } else if self.facts.written.iter().any(|file| file.path == *path)
-            || self.changed_earlier.contains(path)
+        } else if self.measurements.facts.written.iter().any(|file| file.path == *path)
+            || self.measurements.changed_earlier.contains(path)
         {
             // Right as it is, perhaps: an earlier phase may have done what this one is asked for.
             FileState::Rewritten
@@ -448,7 +433,9 @@ impl Phase {
         }
         objective.spec.files.iter().find_map(|path| match self.state_of(path) {
             FileState::Missing => Some(format!("{path} is missing")),
-            FileState::Unchanged if self.iteration == 1 => Some(format!("{path} has not changed")),
+            FileState::Unchanged if self.loop_position.iteration == 1 => {
+                Some(format!("{path} has not changed"))
+            }
             FileState::Unchanged | FileState::Rewritten | FileState::Changed => None,
         })
     }
@@ -469,15 +456,19 @@ impl Phase {
     /// are. A file that was written with the content that it had shows nothing, unless an earlier session had changed it.
     /// A session that called nothing which may change a file has changed none.
     pub(super) fn changed_for(&self, focus: &[usize]) -> u32 {
-        if !self.session_may_have_written {
+        if !self.measurements.session_may_have_written {
             return 0;
         }
-        let now = &self.facts;
+        let now = &self.measurements.facts;
         let is_own = |path: &&String| {
             let mut others = self.objectives.iter().enumerate().filter(|(g, _)| !focus.contains(g));
             let is_shared =
                 others.any(|(_, objective)| objective.is_done() && objective.spec.files.contains(path));
-            let before = if is_shared { &self.focus_baseline.1 } else { &self.session_baseline };
+            let before = if is_shared {
+                &self.measurements.focus_baseline.1
+            } else {
+                &self.measurements.session_baseline
+            };
             let mut written = now.written.iter().filter(|file| file.path == **path);
             let changed = now.changed.iter().find(|file| file.path == **path);
             changed.is_some_and(|file| {
@@ -485,16 +476,12 @@ impl Phase {
             })
         };
         let named = focus.iter().flat_map(|g| &self.objectives[*g].spec.files).filter(is_own).count();
-        let any = if self.has_company { 0 } else { now.changed_since(&self.focus_baseline.1) };
+        let any = if self.measurements.has_company {
+            0
+        } else {
+            now.changed_since(&self.measurements.focus_baseline.1)
+        };
         any.max(u32::try_from(named).unwrap_or(u32::MAX))
-    }
-
-    /// Files that its newest session changed; 0 where it called nothing that may change one, or where others work in the same folder.
-    pub(super) fn changed_by_session(&self) -> u32 {
-        match self.session_may_have_written && !self.has_company {
-            true => self.facts.changed_since(&self.session_baseline),
-            false => 0,
-        }
     }
 
     /// Files that changed since the first prompt that followed a word against this objective. Where somebody else works in the same
@@ -502,10 +489,18 @@ impl Phase {
     fn changed_since_report(&self, objective: &ObjectiveState, said: &ObjectiveReport) -> Option<u32> {
         let before = said.before_prompt.as_ref()?;
         let is_new = |path: &&String| {
-            self.facts.changed.iter().any(|file| file.path == **path && !before.changed.contains(file))
+            self.measurements
+                .facts
+                .changed
+                .iter()
+                .any(|file| file.path == **path && !before.changed.contains(file))
         };
         let named = objective.spec.files.iter().filter(is_new).count();
-        Some(if self.has_company { named as u32 } else { self.facts.changed_since(before) })
+        Some(if self.measurements.has_company {
+            named as u32
+        } else {
+            self.measurements.facts.changed_since(before)
+        })
     }
 
     /// The strongest evidence that an objective is done, as far as it goes without a check.

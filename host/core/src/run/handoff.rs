@@ -34,8 +34,8 @@ impl Run {
     pub(super) fn on_measured_after_exit(&mut self, p: usize, then: SuccessorReason) {
         self.reopen_contradicted(p);
         if self.phases[p].is_finished() {
-            self.phases[p].has_unrecorded_progress = false;
-            self.phases[p].planned_parts.clear();
+            self.phases[p].handoffs.has_unrecorded_progress = false;
+            self.phases[p].split.planned_parts.clear();
             return self.start_verification(p);
         }
         self.compose(p, then, None);
@@ -43,7 +43,7 @@ impl Run {
 
     /// Asks for the document. What comes from here on is news for the next one.
     pub(super) fn compose(&mut self, p: usize, then: SuccessorReason, refused: Option<Box<HandoffRefusal>>) {
-        self.phases[p].has_unrecorded_progress = false;
+        self.phases[p].handoffs.has_unrecorded_progress = false;
         let path = self.next_handoff_path(p);
         let request = self.ask_composition(p, &path, refused.is_some());
         self.phases[p].step = PhaseStep::ComposingHandoff { request, then, path, refused };
@@ -72,7 +72,7 @@ impl Run {
     }
 
     pub(super) fn inspect(&mut self, p: usize, then: SuccessorReason, draft: Box<PendingHandoff>) {
-        let git = &self.phases[p].facts.git;
+        let git = &self.phases[p].measurements.facts.git;
         let (head, branch) = (git.head.clone(), git.branch.clone());
         let (phase, document) = (self.phases[p].spec.id.clone(), draft.document.clone());
         let tree = self.phases[p].tree.clone();
@@ -156,10 +156,10 @@ impl Run {
     /// itself.
     pub(super) fn write_closing_handoff(&mut self, p: usize) {
         let phase = &self.phases[p];
-        if phase.is_made_by_host() || phase.session.is_none() || self.workflow.imported.is_some() {
+        if phase.lineage.is_made_by_host() || phase.session.is_none() || self.workflow.imported.is_some() {
             return self.finish_phase(p);
         }
-        self.phases[p].has_unrecorded_progress = false;
+        self.phases[p].handoffs.has_unrecorded_progress = false;
         let draft = self.plain_draft(p, self.next_handoff_path(p));
         self.write_handoff(p, SuccessorReason::Over, Box::new(draft));
     }
@@ -169,7 +169,8 @@ impl Run {
     /// gone; `measure_after_stop` measures those, and the handoff follows.
     pub(super) fn write_stop_handoff(&mut self, p: usize) {
         let phase = &self.phases[p];
-        if !phase.needs_stop_handoff() || self.has_live_session(p) || phase.measure_after_stop.is_some() {
+        if !phase.needs_stop_handoff() || self.has_live_session(p) || phase.measurements.after_stop.is_some()
+        {
             return;
         }
         if let Some(session) = phase.session.clone() {
@@ -182,13 +183,14 @@ impl Run {
     pub(super) fn measure_after_stop(&mut self, p: usize) {
         if self.phases[p].needs_stop_handoff() {
             let action = self.request_measurement(p, false);
-            self.phases[p].measure_after_stop = Some(action);
+            self.phases[p].measurements.after_stop = Some(action);
         }
     }
 
     /// The handoff of a stop says what was measured. Where the measurement failed, it says what was known before.
     pub(super) fn on_measured_after_stop(&mut self, action: ActionId, outcome: &ActionOutcome) {
-        let Some(p) = self.phases.iter().position(|phase| phase.measure_after_stop == Some(action)) else {
+        let Some(p) = self.phases.iter().position(|phase| phase.measurements.after_stop == Some(action))
+        else {
             return;
         };
         if let ActionOutcome::WorkspaceMeasured { facts } = outcome {
@@ -196,7 +198,7 @@ impl Run {
             self.phases[p].set_facts(facts, now);
             self.reopen_unshown(p);
         }
-        self.phases[p].measure_after_stop = None;
+        self.phases[p].measurements.after_stop = None;
         if self.stopping && self.ending.is_none() {
             self.write_stop_handoff(p);
         }
@@ -234,12 +236,12 @@ impl Run {
         self.emit(Action::WriteHandoff {
             phase: phase.spec.id.clone(),
             session,
-            ordinal: phase.handoffs.len() as u32 + 1,
+            ordinal: phase.handoffs.written.len() as u32 + 1,
             document: draft.document.clone(),
             index: draft.index.clone(),
             path: draft.path.clone(),
             facts: Some(facts),
-            changed_beyond: phase.facts.changed_beyond,
+            changed_beyond: phase.measurements.facts.changed_beyond,
         })
     }
 
@@ -267,25 +269,22 @@ impl Run {
             artifact: artifact.clone(),
             index: index.cloned(),
             facts: sibling_name(path, FACTS),
-            predecessor: phase.newest_handoff().map(|before| before.path.clone()),
+            predecessor: phase.handoffs.newest().map(|before| before.path.clone()),
             review: draft.review,
             repair: draft.repair,
             refused: draft.refused.as_ref().map(|refused| refused.review.clone()),
             left_out: draft.left_out,
             lead: draft.lead,
-            head: phase.facts.git.head.clone(),
-            branch: phase.facts.git.branch.clone(),
+            head: phase.measurements.facts.git.head.clone(),
+            branch: phase.measurements.facts.git.branch.clone(),
             closes: phase.is_closing(),
         };
         let id = phase.spec.id.clone();
         let phase = &mut self.phases[p];
         if row.closes {
-            return phase.closing_handoffs.push(row);
+            return phase.handoffs.closing.push(row);
         }
-        phase.handoffs.push(row);
-        phase.newest_handoff_text = draft.document;
-        phase.handoff_may_be_stale = false;
-        phase.handoff_check = None;
+        phase.handoffs.add(row, draft.document);
         if let Some(refused) = draft.refused {
             let findings = refused.review.findings.iter().take(FINDINGS_TOLD).cloned().collect();
             self.notify(ProgressEvent::HandoffRepaired {
@@ -305,12 +304,12 @@ impl Run {
     pub(super) fn revalidate_or_prompt(&mut self, p: usize, kind: PromptKind) {
         let focus = self.next_prompt_focus(p, kind);
         let phase = &self.phases[p];
-        let (Some(newest), true) = (phase.newest_handoff(), phase.handoff_may_be_stale) else {
+        let (Some(newest), true) = (phase.handoffs.newest(), phase.handoffs.may_be_stale) else {
             return self.brief(p, kind, focus);
         };
         let action = Action::ValidateHandoff {
             phase: phase.spec.id.clone(),
-            document: phase.newest_handoff_text.clone(),
+            document: phase.handoffs.newest_text.clone(),
             head: newest.head.clone(),
             branch: newest.branch.clone(),
             tree: phase.tree.clone(),
@@ -326,10 +325,10 @@ impl Run {
         focus: Vec<usize>,
         outcome: &ActionOutcome,
     ) {
-        let path = self.phases[p].newest_handoff().map(|row| row.path.clone()).unwrap_or_default();
+        let path = self.phases[p].handoffs.newest().map(|row| row.path.clone()).unwrap_or_default();
         match self.found(p, &path, outcome) {
             Ok(found) => {
-                let document = self.phases[p].newest_handoff_text.clone();
+                let document = self.phases[p].handoffs.newest_text.clone();
                 let request = self.ask_review(p, &document, &found);
                 self.phases[p].step = PhaseStep::RereviewingHandoff { request, kind, focus, found };
             }
@@ -347,10 +346,9 @@ impl Run {
     ) {
         let by = self.answering_policy.clone();
         let phase = &mut self.phases[p];
-        phase.handoff_may_be_stale = false;
         let commits_since = found.commits_since;
-        phase.handoff_check = Some(found);
-        if let (Some(review), Some(row)) = (review, phase.newest_handoff_mut()) {
+        phase.handoffs.set_check(found);
+        if let (Some(review), Some(row)) = (review, phase.handoffs.newest_mut()) {
             row.review = Some(ReviewSummary { by, ..ReviewSummary::from(review) });
             let (path, staleness) = (row.path.clone(), review.staleness);
             let phase = phase.spec.id.clone();
@@ -371,8 +369,9 @@ impl Run {
         };
         let phase = &self.phases[p];
         let stem = sibling_name(path, "");
-        let deleted =
-            |missing: &String| phase.facts.changed.iter().any(|file| !file.exists && file.path == *missing);
+        let deleted = |missing: &String| {
+            phase.measurements.facts.changed.iter().any(|file| !file.exists && file.path == *missing)
+        };
         let to_come = |missing: &String| {
             phase.objectives.iter().any(|objective| {
                 objective.spec.files.contains(missing)
@@ -393,7 +392,7 @@ impl Run {
         let phase = &self.phases[p];
         let names = HandoffNames {
             phase: phase.spec.id.as_str(),
-            ordinal: phase.handoffs.len() as u32 + 1,
+            ordinal: phase.handoffs.written.len() as u32 + 1,
             session: phase.session.as_ref().map_or("", SessionId::as_str),
             at: self.now,
         };
@@ -403,7 +402,12 @@ impl Run {
             // Its own draft was refused, and lies nowhere.
             let is_anothers = |q: usize| q != p && self.phases[q].step.path_of_draft() == Some(path.as_str());
             self.phases.iter().enumerate().any(|(q, phase)| {
-                phase.handoffs.iter().chain(&phase.closing_handoffs).any(|handoff| handoff.path == path)
+                phase
+                    .handoffs
+                    .written
+                    .iter()
+                    .chain(&phase.handoffs.closing)
+                    .any(|handoff| handoff.path == path)
                     || is_anothers(q)
             })
         };

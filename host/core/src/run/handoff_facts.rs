@@ -87,7 +87,7 @@ impl Run {
     /// The facts of a phase as they stand, for the handoff that will lie at `path`.
     pub(super) fn handoff_facts(&self, p: usize, path: &str) -> String {
         let phase = &self.phases[p];
-        let beyond = phase.facts.changed_beyond;
+        let beyond = phase.measurements.facts.changed_beyond;
         let facts = FactsDocument {
             schema: 1,
             record: "handoff-facts",
@@ -97,22 +97,22 @@ impl Run {
             goal: &self.workflow.goal,
             at: self.now.rfc3339(),
             session: phase.session.as_ref(),
-            because: phase.end_cause.agent_text(),
-            predecessor: phase.newest_handoff().map(|before| before.path.as_str()),
+            because: phase.succession.end_cause.agent_text(),
+            predecessor: phase.handoffs.newest().map(|before| before.path.as_str()),
             phase: self.phase_facts(p),
-            files_changed: &phase.facts.changed,
+            files_changed: &phase.measurements.facts.changed,
             files_changed_beyond: beyond,
             files_changed_list: (beyond > 0).then(|| sibling_name(path, FILES)),
-            git: &phase.facts.git,
-            verification: phase.verified.map(|passed| VerificationFacts {
+            git: &phase.measurements.facts.git,
+            verification: phase.verification.passed.map(|passed| VerificationFacts {
                 passed,
-                at: phase.verified_at.rfc3339(),
-                artifact: &phase.verification,
-                findings: &phase.findings,
+                at: phase.verification.at.rfc3339(),
+                artifact: &phase.verification.log,
+                findings: &phase.verification.findings,
             }),
-            reported_handoff: phase.reported_handoff.as_ref().map(|(_, handoff)| handoff),
+            reported_handoff: phase.handoffs.reported.as_ref().map(|(_, handoff)| handoff),
             last_words: self.session(p).map_or("", |session| session.answer_tail.as_str()),
-            artifacts: &phase.artifacts,
+            artifacts: &phase.artifacts.kept,
             other_phases: (0..self.phases.len())
                 .filter(|other| *other != p)
                 .map(|other| self.phase_facts(other))
@@ -142,13 +142,13 @@ impl Run {
                     remark: &objective.remark,
                 })
                 .collect(),
-            attempts: phase.attempts.iter().collect(),
-            decisions: phase.decisions.iter().collect(),
-            gotchas: phase.gotchas.iter().collect(),
-            patterns: phase.patterns.iter().collect(),
-            commands_run: phase.activity.commands(),
-            files_read: phase.activity.reads(),
-            records_only_in_the_journal: phase.dropped,
+            attempts: phase.records.attempts.iter().collect(),
+            decisions: phase.records.decisions.iter().collect(),
+            gotchas: phase.records.gotchas.iter().collect(),
+            patterns: phase.records.patterns.iter().collect(),
+            commands_run: phase.records.activity.commands(),
+            files_read: phase.records.activity.reads(),
+            records_only_in_the_journal: phase.records.dropped,
         }
     }
 }

@@ -11,9 +11,9 @@ use crate::workflow::{Objective, PhaseSpec};
 use crate::worktree::WorktreeName;
 
 use super::Run;
-use super::active_split::MergeConflict;
 use super::claim_status::ClaimStatus;
 use super::handoff::LEAD_ROLE;
+use super::phase::MergeConflict;
 use super::phase::{ObjectiveState, Phase};
 use super::step::{PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
@@ -29,7 +29,7 @@ impl Run {
     /// The parts are over, and so is whoever brought them together so far: the next step on the way back. A merge that a
     /// person left is given up first.
     pub(super) fn continue_integration(&mut self, p: usize) {
-        let Some(split) = &self.phases[p].active_split else {
+        let Some(split) = &self.phases[p].split.active else {
             return self.skip(p);
         };
         let given_up = match &split.conflict {
@@ -58,7 +58,7 @@ impl Run {
     fn request_merge(&mut self, p: usize, part: PhaseId) {
         let Some(q) = self.phase_index(&part) else { return };
         let (tree, into) = (self.phases[q].tree.clone(), self.phases[p].tree.clone());
-        let commit = self.phases[q].commit.clone();
+        let commit = self.phases[q].verification.commit.clone();
         let message = format!("{part}: {}", self.phases[q].spec.title);
         let action = self.emit(Action::Merge { phase: part.clone(), tree, into, message, commit });
         self.phases[p].step = PhaseStep::Merging { action, part };
@@ -67,11 +67,9 @@ impl Run {
     pub(super) fn on_merged(&mut self, p: usize, part: &PhaseId, outcome: &ActionOutcome) {
         match outcome {
             ActionOutcome::Merged { files, .. } => {
-                if let Some(split) = &mut self.phases[p].active_split {
-                    split.conflict = None;
-                }
+                self.phases[p].split.clear_conflict();
                 // What is there now is committed before it is verified.
-                self.phases[p].commit = None;
+                self.phases[p].verification.discard_commit();
                 self.mark_part_merged(p, part);
                 let into = self.phases[p].spec.id.clone();
                 self.notify(ProgressEvent::Merged { phase: part.clone(), into, files: *files });
@@ -99,17 +97,14 @@ impl Run {
                 objective.claim = ClaimStatus::default();
             }
         }
-        phase.merged_parts.insert(part.clone());
-        if let Some(split) = &mut phase.active_split {
-            split.merged.push(part.clone());
-        }
+        phase.split.add_merged(part);
     }
 
     /// A session resolves it; where one has tried and it is still there, a person is asked.
     pub(super) fn on_conflict(&mut self, p: usize, with: Option<PhaseId>, files: &[String]) {
         let id = self.phases[p].spec.id.clone();
         let named: Vec<String> = files.iter().take(FILES_NAMED).cloned().collect();
-        let Some(split) = &mut self.phases[p].active_split else { return };
+        let Some(split) = &mut self.phases[p].split.active else { return };
         let before = split.conflict.take().filter(|before| before.with == with);
         let tries = before.map_or(0, |before| before.tries);
         split.conflict = Some(MergeConflict { with: with.clone(), files: named.clone(), tries: tries + 1 });
@@ -152,42 +147,31 @@ impl Run {
             role: if self.workflow.roles.contains_key(&lead) { lead } else { own.role.clone() },
             ..own
         };
-        let mut own = Phase { origin: PhaseOrigin::Merge, ..Phase::new(spec) };
+        let mut own = Phase::new(spec);
         self.inherit_records(p, &mut own);
-        self.add_host_phase(p, own);
+        self.add_host_phase(p, PhaseOrigin::Merge, own);
         self.phases[p].step = PhaseStep::Split;
     }
 
     /// What the phase and its parts tried, decided and stumbled over: whoever brings their work together keeps to it.
     fn inherit_records(&self, p: usize, to: &mut Phase) {
-        let parts = self.phases[p].active_split.iter().flat_map(|split| &split.parts);
+        let parts = self.phases[p].split.active.iter().flat_map(|split| &split.parts);
         let parts = parts.filter_map(|part| self.phase_index(part));
         for from in std::iter::once(p).chain(parts).map(|q| &self.phases[q]) {
-            for attempt in &from.attempts {
-                Phase::record(&mut to.attempts, attempt.clone(), &mut to.dropped);
-            }
-            for decision in &from.decisions {
-                Phase::record(&mut to.decisions, decision.clone(), &mut to.dropped);
-            }
-            for gotcha in &from.gotchas {
-                Phase::record(&mut to.gotchas, gotcha.clone(), &mut to.dropped);
-            }
-            for pattern in &from.patterns {
-                Phase::record(&mut to.patterns, pattern.clone(), &mut to.dropped);
-            }
+            to.records.add_all(&from.records);
         }
         // What it inherits is in no handoff of its own yet.
-        to.has_unrecorded_progress = to.has_records();
+        to.handoffs.has_unrecorded_progress = to.records.has_any();
     }
 
     /// A person leaves what does not fit where it is, and goes on with the rest.
     pub(super) fn skip_conflicting_part(&mut self, p: usize) {
-        let conflict = self.phases[p].active_split.as_ref().and_then(|split| split.conflict.as_ref());
+        let conflict = self.phases[p].split.active.as_ref().and_then(|split| split.conflict.as_ref());
         let Some(part) = conflict.and_then(|conflict| conflict.with.clone()) else {
             // Nothing of it can be brought back.
             return self.skip(p);
         };
-        if let Some(split) = &mut self.phases[p].active_split {
+        if let Some(split) = &mut self.phases[p].split.active {
             split.left_unmerged.push(part);
         }
         self.continue_at_next_tick(p);
@@ -195,14 +179,14 @@ impl Run {
 
     /// Whatever is done is in.
     fn on_all_parts_merged(&mut self, p: usize) {
-        let Some(split) = &self.phases[p].active_split else { return };
+        let Some(split) = &self.phases[p].split.active else { return };
         if split.merged.is_empty() {
             return self.skip(p);
         }
         if split.base.is_none() && !split.results_combined && split.merged.len() > 1 {
             let parts: Vec<&str> = split.merged.iter().map(PhaseId::as_str).collect();
             let description = format!("Bring the results of {} together", parts.join(", "));
-            if let Some(split) = &mut self.phases[p].active_split {
+            if let Some(split) = &mut self.phases[p].split.active {
                 split.results_combined = true;
             }
             return self.add_merge_phase(p, "results", description);
@@ -219,7 +203,7 @@ impl Run {
 
     /// An objective that no part left open is open again: what a check found is mended where the parts are together (D12).
     fn is_reopened(&self, p: usize) -> bool {
-        let Some(split) = &self.phases[p].active_split else { return false };
+        let Some(split) = &self.phases[p].split.active else { return false };
         let left = split.parts.iter().filter(|part| !split.merged.contains(part));
         let left: Vec<usize> = left.filter_map(|part| self.phase_index(part)).collect();
         let is_left = |objective: &ObjectiveState| {
@@ -235,7 +219,7 @@ impl Run {
         let setup = self.setup_commands(p);
         let phase = &self.phases[p];
         let base =
-            phase.active_split.as_ref().filter(|split| !split.ready).and_then(|split| split.base.clone());
+            phase.split.active.as_ref().filter(|split| !split.ready).and_then(|split| split.base.clone());
         match base {
             Some(base) if !setup.is_empty() => {
                 let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
@@ -253,12 +237,12 @@ impl Run {
     /// What a session brought together in a conflict is looked at by somebody else, where nothing that the workflow names would (D12).
     fn add_default_review(&mut self, p: usize) {
         let phase = &self.phases[p];
-        let had_conflict = phase.active_split.as_ref().is_some_and(|split| split.had_conflict);
+        let had_conflict = phase.split.active.as_ref().is_some_and(|split| split.had_conflict);
         let is_looked_at = phase.spec.review.is_some() || phase.spec.verify.is_some();
         if had_conflict && !is_looked_at && self.workflow.review_parts != Some(false) {
             let review = self.default_review(&phase.spec);
             let phase = &mut self.phases[p];
-            (phase.spec.review, phase.reviewed_by_default) = (Some(review), true);
+            (phase.spec.review, phase.review.is_default) = (Some(review), true);
         }
     }
 
@@ -266,7 +250,7 @@ impl Run {
     pub(super) fn prepare_integration_tree(&mut self, p: usize) {
         let setup = self.setup_commands(p);
         let phase = &self.phases[p];
-        let Some(base) = phase.commit.clone().filter(|_| !setup.is_empty()) else {
+        let Some(base) = phase.verification.commit.clone().filter(|_| !setup.is_empty()) else {
             return self.verify_committed(p);
         };
         let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
@@ -275,7 +259,7 @@ impl Run {
     }
 
     pub(super) fn on_integration_tree_ready(&mut self, p: usize) {
-        if let Some(split) = &mut self.phases[p].active_split {
+        if let Some(split) = &mut self.phases[p].split.active {
             split.ready = true;
         }
         self.continue_integration(p);
@@ -284,9 +268,7 @@ impl Run {
     pub(super) fn on_merge_aborted(&mut self, p: usize, outcome: &ActionOutcome) {
         match outcome {
             ActionOutcome::Unmerged => {
-                if let Some(split) = &mut self.phases[p].active_split {
-                    split.conflict = None;
-                }
+                self.phases[p].split.clear_conflict();
                 self.continue_integration(p);
             }
             other => {
@@ -300,12 +282,12 @@ impl Run {
     /// Brings everything to where the phase began.
     pub(super) fn request_landing(&mut self, p: usize) {
         let phase = &self.phases[p];
-        let Some(split) = &phase.active_split else { return };
+        let Some(split) = &phase.split.active else { return };
         let Some(base) = split.base.clone() else {
             return self.finish_split(p);
         };
         let (id, tree, into) = (phase.spec.id.clone(), phase.tree.clone(), split.home.clone());
-        let commit = phase.commit.clone();
+        let commit = phase.verification.commit.clone();
         let (merged, round) = (split.merged.iter().map(WorktreeName::for_phase).collect(), split.updates);
         let action = self.emit(Action::Land { phase: id, tree, into, base, merged, round, commit });
         self.phases[p].step = PhaseStep::Landing { action };
@@ -318,18 +300,18 @@ impl Run {
                 let (commit, committed, files) = (commit.clone(), *committed, *files);
                 self.notify(ProgressEvent::Landed { phase: id, commit, committed, files });
                 // Where it landed in another tree as files, that tree is committed when it is merged.
-                self.phases[p].commit = None;
-                if let Some(split) = &mut self.phases[p].active_split {
+                self.phases[p].verification.discard_commit();
+                if let Some(split) = &mut self.phases[p].split.active {
                     split.landed = true;
                 }
                 self.finish_split(p);
             }
             ActionOutcome::Updated => {
-                let Some(split) = &mut self.phases[p].active_split else { return };
+                let Some(split) = &mut self.phases[p].split.active else { return };
                 split.conflict = None;
                 split.updates += 1;
                 let updates = split.updates;
-                self.phases[p].commit = None;
+                self.phases[p].verification.discard_commit();
                 if updates > UPDATES {
                     let text = format!(
                         "Phase {id} cannot bring its result back: the place where it began has changed {UPDATES} \
@@ -350,10 +332,10 @@ impl Run {
     /// The phase is again where it was when it was split, with everything that was made.
     fn finish_split(&mut self, p: usize) {
         if self.phases[p].is_finished() {
-            if let Some(split) = self.phases[p].active_split.take() {
+            if let Some(split) = self.phases[p].split.active.take() {
                 self.phases[p].tree = split.home;
             }
-            if self.phases[p].verified == Some(false) && self.phases[p].spec.repeat.is_some() {
+            if self.phases[p].verification.has_failed() && self.phases[p].spec.repeat.is_some() {
                 return self.iterate(p);
             }
             self.complete(p);
@@ -364,7 +346,7 @@ impl Run {
 
     /// What stays open is not merged: people are told where it is kept.
     pub(super) fn notify_unmerged_parts(&mut self, p: usize) {
-        let Some(split) = self.phases[p].active_split.take() else { return };
+        let Some(split) = self.phases[p].split.active.take() else { return };
         if split.base.is_none() {
             return;
         }

@@ -33,7 +33,7 @@ impl Run {
             .map(|phase| self.root_of(phase))
             .collect();
         // In a further round of a loop also those that come later in it: they were over once.
-        let was_over = |phase: &Phase| phase.is_over() || phase.iteration > 1;
+        let was_over = |phase: &Phase| phase.is_over() || phase.loop_position.iteration > 1;
         let is_other = |phase: &&Phase| {
             was_over(phase) && phase.spec.id != *own && !withheld.contains(self.root_of(phase))
         };
@@ -67,7 +67,8 @@ impl Run {
 
     /// Where more stands: the complete facts beside its newest handoff, or its summary, or its results.
     fn lesson_source_path(&self, phase: &Phase) -> String {
-        let facts = phase.handoffs.last().map(|handoff| &handoff.facts).filter(|facts| !facts.is_empty());
+        let facts =
+            phase.handoffs.written.last().map(|handoff| &handoff.facts).filter(|facts| !facts.is_empty());
         let below = |path: String| format!("{}/{path}", self.task_folder);
         let id = phase.spec.id.as_str();
         match facts {
@@ -81,7 +82,7 @@ impl Run {
 impl Phase {
     /// A document with the words of its agents was refused.
     fn withholds_lessons(&self) -> bool {
-        self.handoffs.iter().any(|handoff| handoff.repair != HandoffRepair::None)
+        self.handoffs.written.iter().any(|handoff| handoff.repair != HandoffRepair::None)
     }
 
     /// The newest records of a kind.
@@ -98,7 +99,7 @@ impl Phase {
 
     /// What its last agent left, for those that come after the phase.
     fn last_handoff(&self) -> Vec<LessonRecord<'_>> {
-        let Some((_, handoff)) = &self.reported_handoff else { return Vec::new() };
+        let Some((_, handoff)) = &self.handoffs.reported else { return Vec::new() };
         let told = [("next", &*handoff.immediate_next_action), ("state", &*handoff.current_state)];
         let facts = handoff.critical_context.iter().map(|fact| (fact.as_str(), ""));
         let words = told.into_iter().chain(facts);
@@ -109,10 +110,10 @@ impl Phase {
     fn lesson_records(&self) -> Vec<LessonRecord<'_>> {
         interleave(vec![
             self.last_handoff().into_iter(),
-            self.newest(&self.decisions, |record| pair(decision(record), record)),
-            self.newest(&self.gotchas, |gotcha| (LessonKind::Gotcha, gotcha, "")),
-            self.newest(&self.attempts, |record| pair(LessonKind::FailedApproach, record)),
-            self.newest(&self.patterns, |pattern| (LessonKind::Pattern, pattern, "")),
+            self.newest(&self.records.decisions, |record| pair(decision(record), record)),
+            self.newest(&self.records.gotchas, |gotcha| (LessonKind::Gotcha, gotcha, "")),
+            self.newest(&self.records.attempts, |record| pair(LessonKind::FailedApproach, record)),
+            self.newest(&self.records.patterns, |pattern| (LessonKind::Pattern, pattern, "")),
         ])
     }
 }

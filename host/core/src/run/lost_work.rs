@@ -80,7 +80,7 @@ impl Run {
         let listed = (0..self.phases.len()).filter(|p| self.is_compared(*p));
         let changes = listed.flat_map(|p| {
             let phase = &self.phases[p];
-            let measurements = &phase.past_measurements;
+            let measurements = &phase.measurements.past;
             let held = || (0..phase.objectives.len()).map(move |g| self.held_objective(p, g));
             let newest = PhaseChanges {
                 phase: &phase.spec.id,
@@ -93,7 +93,11 @@ impl Run {
                 measured_at: measurements.newest_at,
                 names_all: measurements.newest_is_whole,
                 // Another work tree than the folder is measured while parts come together.
-                unnamed: if phase.merged_parts.is_empty() { phase.facts.changed_beyond } else { 0 },
+                unnamed: if phase.split.merged_parts.is_empty() {
+                    phase.measurements.facts.changed_beyond
+                } else {
+                    0
+                },
                 past_contents: &measurements.contents,
             };
             let earlier: Vec<PhaseChanges<'_>> = measurements
@@ -143,7 +147,7 @@ impl Run {
 
     /// Whether one input may end it: the phases that are not over are one of the workflow and those that were made for it.
     pub fn may_end_soon(&self) -> bool {
-        let open = self.phases.iter().filter(|phase| phase.parent.is_none() && !phase.is_over());
+        let open = self.phases.iter().filter(|phase| phase.lineage.parent.is_none() && !phase.is_over());
         self.ending.is_none() && !self.phases.is_empty() && open.count() <= 1
     }
 
@@ -183,20 +187,20 @@ impl Run {
     /// merges of the host are not, nor are parts whose phase has taken what they did and was measured since.
     fn is_compared(&self, p: usize) -> bool {
         let phase = &self.phases[p];
-        let mut is_own = phase.tree.is_workspace() && !phase.is_made_by_host();
+        let mut is_own = phase.tree.is_workspace() && !phase.lineage.is_made_by_host();
         let mut inner = p;
         while let Some(whole) = self.parent_of(inner).filter(|_| is_own) {
             let (part, whole_phase) = (&self.phases[inner], &self.phases[whole]);
-            let is_measured = whole_phase.past_measurements.newest_at > phase.past_measurements.newest_at;
-            is_own = part.iteration == whole_phase.iteration
-                && !(whole_phase.merged_parts.contains(&part.spec.id) && is_measured);
+            let is_measured = whole_phase.measurements.past.newest_at > phase.measurements.past.newest_at;
+            is_own = part.loop_position.iteration == whole_phase.loop_position.iteration
+                && !(whole_phase.split.merged_parts.contains(&part.spec.id) && is_measured);
             inner = whole;
         }
         is_own
     }
 
     fn parent_of(&self, p: usize) -> Option<usize> {
-        self.phase_index(self.phases[p].parent.as_ref()?)
+        self.phase_index(self.phases[p].lineage.parent.as_ref()?)
     }
 
     /// Where an objective stands by now: what a part did is its phase's, once that has taken it.
@@ -204,7 +208,8 @@ impl Run {
         let id = &self.phases[p].objectives[g].spec.id;
         while let Some(whole) = self.parent_of(p) {
             let (part, phase) = (&self.phases[p], &self.phases[whole]);
-            let is_taken = phase.merged_parts.contains(&part.spec.id) && part.iteration == phase.iteration;
+            let is_taken = phase.split.merged_parts.contains(&part.spec.id)
+                && part.loop_position.iteration == phase.loop_position.iteration;
             let Some(held) =
                 phase.objectives.iter().position(|objective| is_taken && objective.spec.id == *id)
             else {
@@ -248,9 +253,9 @@ impl Run {
             None => "had been restored or cloned again, or an agent had changed it",
             Some(_) => "had been restored or cloned again",
         };
-        self.phases[p].past_measurements.lost_since.add(files, beyond, includes_accepted);
+        self.phases[p].measurements.past.lost_since.add(files, beyond, includes_accepted);
         for g in self.phases[p].objectives_losing_work(files, beyond, includes_accepted) {
-            let is_part = self.phases[p].parent.is_some();
+            let is_part = self.phases[p].lineage.parent.is_some();
             let (p, g) = self.holder_of(p, g);
             let is_accepted = self.phases[p].objectives[g].is_accepted();
             if !self.phases[p].objectives[g].is_done() {

@@ -7,7 +7,7 @@ impl Run {
     /// Whether a file of the workspace was changed while its agents worked, as far as is known: beyond the files that are listed only
     /// their number is.
     pub fn may_have_changed(&self, file: &str) -> bool {
-        self.phases.iter().any(|phase| phase.facts.changed_beyond > 0) || self.has_changed(file)
+        self.phases.iter().any(|phase| phase.measurements.facts.changed_beyond > 0) || self.has_changed(file)
     }
 
     /// Whether a file of the workspace is known to have been changed, or removed, while its agents worked.
@@ -18,7 +18,8 @@ impl Run {
 
     /// Whether a file that is compared by its name was changed while its agents worked, as far as is known.
     pub fn has_changed_named(&self, file: &str) -> bool {
-        let has = |phase: &Phase| phase.facts.next_run_files.iter().any(|changed| changed == file);
+        let has =
+            |phase: &Phase| phase.measurements.facts.next_run_files.iter().any(|changed| changed == file);
         self.phases.iter().any(has)
     }
 
@@ -26,7 +27,7 @@ impl Run {
     /// one of those that are compared by their names.
     pub fn may_have_overlooked(&self, file: &str) -> bool {
         let is_named = || self.workflow.next_run_files.iter().any(|named| is_at_or_below(file, named));
-        self.phases.iter().any(|phase| phase.facts.has_unseen) && !is_named()
+        self.phases.iter().any(|phase| phase.measurements.facts.has_unseen) && !is_named()
     }
 }
 

@@ -100,7 +100,7 @@ impl Run {
         let phase = &self.phases[p];
         let session = self.session(p);
         let expected: Vec<&String> = focus.iter().flat_map(|g| &phase.objectives[*g].spec.files).collect();
-        let missing = phase.facts.missing.iter().filter(|path| expected.contains(path)).count();
+        let missing = phase.measurements.facts.missing.iter().filter(|path| expected.contains(path)).count();
         let observation = SessionObservation {
             occasion,
             session: self.session_view(p),
@@ -109,24 +109,25 @@ impl Run {
             window: TextId(0),
             answer_bytes: session.map_or(0, |s| s.answer_bytes),
             files_changed: phase.changed_for(&phase.prompted_among(focus)),
-            phase_files_changed: phase.files_changed(),
+            phase_files_changed: phase.measurements.files_changed(),
             files_missing: missing as u32,
             objectives: focus.iter().map(|g| self.checked_objective_view(p, *g)).collect(),
             others_open: phase.other_open_objectives(focus).take(OTHERS_OPEN).cloned().collect(),
             // Who reports all of it as done afterwards has finished what the handoff was about.
-            handoff_reported: phase.handoff_is_by(phase.session.as_ref())
-                && (phase.handoff_is_latest_report || !phase.is_finished()),
+            handoff_reported: phase.handoffs.is_reported_by(phase.session.as_ref())
+                && (phase.handoffs.is_latest_report || !phase.is_finished()),
             handoff: phase
-                .handoff_by(phase.session.as_ref())
-                .filter(|_| phase.handoff_is_latest_report)
+                .handoffs
+                .reported_by(phase.session.as_ref())
+                .filter(|_| phase.handoffs.is_latest_report)
                 .map(handoff_excerpt),
             nudges: session.map_or(0, |s| s.nudges),
             asked_at_ms: self.now,
             utc_offset_minutes: self.utc_offset_minutes,
-            git: GitView::of(&phase.facts.git),
-            split_request: phase.split_request.clone(),
-            review_missing: phase.origin == PhaseOrigin::Review && phase.submitted_review.is_none(),
-            report_not_taken: phase.refused_report_this_session.clone(),
+            git: GitView::of(&phase.measurements.facts.git),
+            split_request: phase.split.request.clone(),
+            review_missing: phase.lineage.origin == PhaseOrigin::Review && phase.review.submitted.is_none(),
+            report_not_taken: phase.assessment.refused_report_this_session.clone(),
             imported: self.workflow.imported.is_some(),
             attributes: Attributes::new(),
         };
@@ -166,7 +167,7 @@ impl Run {
             phase: self.phase_view(p),
             role: phase.spec.role.to_string(),
             objectives: self.objective_views(p, &[]),
-            workspace_files: phase.facts.files,
+            workspace_files: phase.measurements.facts.files,
             base_turns: counted(base),
             spent,
             attributes: Attributes::new(),
@@ -194,7 +195,7 @@ impl Run {
         focus: &[usize],
     ) -> (HandoffObservation, Vec<TextBlob>) {
         let (mut observation, mut texts) = self.handoff_observation(p, kind, focus);
-        let newest = self.phases[p].newest_handoff();
+        let newest = self.phases[p].handoffs.newest();
         // A prompt is not reviewed: what was kept out of the handoff must not reach the successor by it.
         if newest.is_some_and(|handoff| handoff.repair != HandoffRepair::None) && kind != PromptKind::Nudged {
             strip_untrusted_text(&mut observation);
@@ -231,7 +232,8 @@ impl Run {
     fn session_view(&self, p: usize) -> SessionView {
         match self.session(p) {
             Some(session) => {
-                let active_ms = self.phases[p].clock.at(self.now).0.0.saturating_sub(session.active_before.0);
+                let active_ms =
+                    self.phases[p].usage.clock.at(self.now).0.0.saturating_sub(session.active_before.0);
                 session.view(self.now, active_ms)
             }
             None => SessionView {
@@ -239,7 +241,7 @@ impl Run {
                     window_tokens: self.workflow.role_of(&self.phases[p].spec).window_tokens,
                     ..Default::default()
                 },
-                max_turns: counted(self.phases[p].max_turns),
+                max_turns: counted(self.phases[p].turns.max),
                 ..unknown_session_view(
                     self.workflow.role_of(&self.phases[p].spec).agent.name(),
                     self.phases[p].spec.role.as_str(),
@@ -257,14 +259,14 @@ impl Run {
             id: phase.spec.id.clone(),
             title: phase.spec.title.clone(),
             mode: self.workflow.mode.name().to_owned(),
-            depth: phase.depth,
+            depth: phase.lineage.depth,
             budget: BudgetView {
-                turns: counted(phase.turns_in_all()),
+                turns: counted(phase.turns.in_all()),
                 turns_used: self.turns_used(p),
                 continuations: self.continuations_allowed(p),
-                continuations_used: phase.continuations,
+                continuations_used: phase.succession.continuations,
                 retries: self.workflow.limits.retries,
-                retries_used: phase.retries_used(),
+                retries_used: phase.succession.retries_used(phase.done_count()),
             },
             progress: ProgressView {
                 done,
@@ -275,9 +277,9 @@ impl Run {
             expects_files: self.expects_files(p),
             accept: self.workflow.accept.map(EvidenceKind::from),
             check: phase.spec.verify.clone(),
-            check_passed: phase.verified,
+            check_passed: phase.verification.passed,
             depends_on: phase.spec.depends_on.len() as u32,
-            origin: phase.origin.into(),
+            origin: phase.lineage.origin.into(),
             complex: phase.spec.complex,
             iteration: self.iteration(p),
             tree: (!phase.tree.is_workspace()).then(|| phase.tree.to_string()),
@@ -301,7 +303,7 @@ impl Run {
     /// The phase that this one reviews.
     fn reviewed_phase(&self, p: usize) -> Option<usize> {
         let phase = &self.phases[p];
-        let parent = phase.parent.as_ref().filter(|_| phase.origin == PhaseOrigin::Review)?;
+        let parent = phase.lineage.parent.as_ref().filter(|_| phase.lineage.origin == PhaseOrigin::Review)?;
         self.phase_index(parent)
     }
 
@@ -314,16 +316,16 @@ impl Run {
             occasion,
             phase: self.phase_view(p),
             objectives: self.objective_views(p, &all),
-            requested: phase.split_request.clone(),
+            requested: phase.split.request.clone(),
             limits: self.split_limits(),
             wish: phase.spec.split,
-            files_changed: phase.files_changed(),
-            workspace_files: phase.facts.files,
+            files_changed: phase.measurements.files_changed(),
+            workspace_files: phase.measurements.facts.files,
             recent,
             window_tokens: session
                 .and_then(|s| s.window_tokens)
                 .or(self.workflow.role_of(&self.phases[p].spec).window_tokens),
-            git: GitView::of(&phase.facts.git),
+            git: GitView::of(&phase.measurements.facts.git),
             attributes: Attributes::new(),
         }
     }
@@ -332,7 +334,7 @@ impl Run {
     pub(super) fn last_prompted_session(&self, p: usize) -> Option<&Session> {
         self.session(p).filter(|session| session.prompts > 0).or_else(|| {
             let phase = &self.phases[p];
-            let inherited = || Some(&phase.inherited.as_ref()?.session);
+            let inherited = || Some(&phase.handoffs.inherited.as_ref()?.session);
             let before = phase.sessions.iter().rev().nth(1).or_else(inherited)?;
             self.sessions.get(before)
         })
@@ -347,9 +349,10 @@ impl Run {
         let phase = &self.phases[p];
         // What a reviewer looks at is what another phase has changed, and how that was verified.
         let work = self.reviewed_phase(p).map_or(phase, |reviewed| &self.phases[reviewed]);
-        let newest = phase.newest_handoff();
+        let newest = phase.handoffs.newest();
         let last_output = self.last_prompted_session(p);
-        let quoted = [last_output.map_or("", |s| s.answer_tail.as_str()), work.findings.as_str()];
+        let quoted =
+            [last_output.map_or("", |s| s.answer_tail.as_str()), work.verification.findings.as_str()];
         let [last_output, findings] = assign_text_ids(quoted);
         let objectives = self.objective_views(p, focus);
         let focus: Vec<ObjectiveId> = focus.iter().map(|g| phase.objectives[*g].spec.id.clone()).collect();
@@ -367,15 +370,16 @@ impl Run {
                     path: file.path.clone(),
                     bytes: file.bytes,
                     exists: file.exists,
-                    by_session: work.facts.changed.contains(file)
-                        && !phase.session_baseline.changed.contains(file),
+                    by_session: work.measurements.facts.changed.contains(file)
+                        && !phase.measurements.session_baseline.changed.contains(file),
                     digest: file.digest.clone(),
                 })
                 .collect(),
-            attempts: newest_of(&phase.attempts),
-            decisions: newest_of(&phase.decisions),
+            attempts: newest_of(&phase.records.attempts),
+            decisions: newest_of(&phase.records.decisions),
             artifacts: phase
                 .artifacts
+                .kept
                 .iter()
                 .rev()
                 .take(ARTIFACTS)
@@ -387,20 +391,21 @@ impl Run {
                 .collect(),
             newest_handoff: newest_handoff(phase),
             inbox_path: format!("{}/inbox", self.task_folder),
-            because: said(phase.end_cause.agent_text()).filter(|_| kind != PromptKind::First),
+            because: said(phase.succession.end_cause.agent_text()).filter(|_| kind != PromptKind::First),
             last_output,
             findings,
-            git: GitView::of(&phase.facts.git),
+            git: GitView::of(&phase.measurements.facts.git),
             asked_at_ms: self.now,
-            gotchas: newest_of(&phase.gotchas),
-            patterns: newest_of(&phase.patterns),
-            commands: phase.activity.commands(),
-            reads: phase.activity.reads(),
+            gotchas: newest_of(&phase.records.gotchas),
+            patterns: newest_of(&phase.records.patterns),
+            commands: phase.records.activity.commands(),
+            reads: phase.records.activity.reads(),
             lessons: self.lessons(p),
             entry_points: self.entry_points(p),
             context_files: phase.spec.context.clone(),
-            reported: phase.reported_handoff.as_ref().map(reported_view),
+            reported: phase.handoffs.reported.as_ref().map(reported_view),
             commits: phase
+                .measurements
                 .facts
                 .git
                 .commits
@@ -408,13 +413,19 @@ impl Run {
                 .map(|commit| CommitView {
                     id: commit.id.clone(),
                     subject: commit.subject.clone(),
-                    by_session: !phase.session_baseline.git.commits.contains(commit),
+                    by_session: !phase.measurements.session_baseline.git.commits.contains(commit),
                 })
                 .collect(),
             // A loop that is walked again begins with what the last walk failed of.
-            verification: work.verified.or((!work.findings.is_empty()).then_some(false)).map(|passed| {
-                VerificationView { passed, ended_at_ms: work.verified_at, artifact: said(&work.verification) }
-            }),
+            verification: work
+                .verification
+                .passed
+                .or((!work.verification.findings.is_empty()).then_some(false))
+                .map(|passed| VerificationView {
+                    passed,
+                    ended_at_ms: work.verification.at,
+                    artifact: said(&work.verification.log),
+                }),
             remarks: phase
                 .objectives
                 .iter()
@@ -427,7 +438,7 @@ impl Run {
             facts_path: newest.and_then(|h| said(&h.facts)),
             beyond: beyond(phase),
             words_withheld: None,
-            plans_first: phase.mini_plan,
+            plans_first: phase.lineage.mini_plan,
             as_lead: self.session(p).is_some_and(|session| session.lead),
             compacted: self.session(p).is_some_and(|session| session.lost_context),
             reports_as: self.reports_as(p),
@@ -479,24 +490,24 @@ fn newest_of<T: Clone>(records: &VecDeque<T>) -> Vec<T> {
 /// How many records a question has no room for.
 fn beyond(phase: &Phase) -> OmittedCounts {
     let more = |count: usize, listed: usize| count.saturating_sub(listed) as u32;
-    let changed_beyond =
-        phase.facts.changed_beyond + phase.inherited.as_ref().map_or(0, |inherited| inherited.changed_beyond);
+    let changed_beyond = phase.measurements.facts.changed_beyond
+        + phase.handoffs.inherited.as_ref().map_or(0, |inherited| inherited.changed_beyond);
     OmittedCounts {
         changed_files: more(phase.changed_files().count() + changed_beyond as usize, CHANGED_FILES),
-        attempts: more(phase.attempts.len(), RECORDS),
-        decisions: more(phase.decisions.len(), RECORDS),
-        gotchas: more(phase.gotchas.len(), RECORDS),
-        patterns: more(phase.patterns.len(), RECORDS),
+        attempts: more(phase.records.attempts.len(), RECORDS),
+        decisions: more(phase.records.decisions.len(), RECORDS),
+        gotchas: more(phase.records.gotchas.len(), RECORDS),
+        patterns: more(phase.records.patterns.len(), RECORDS),
     }
 }
 
 /// The newest handoff, and how old it is (C9).
 fn newest_handoff(phase: &Phase) -> Option<HandoffReference> {
-    let newest = phase.newest_handoff()?;
+    let newest = phase.handoffs.newest()?;
     Some(HandoffReference {
         path: newest.path.clone(),
         staleness: newest.review.as_ref().map_or(Staleness::Fresh, |review| review.staleness),
-        found: phase.handoff_check.as_ref().map(|found| HandoffFinding {
+        found: phase.handoffs.check.as_ref().map(|found| HandoffFinding {
             commits_since: found.commits_since,
             missing_files: found.missing_files.len() as u32,
             diverged: found.diverged,

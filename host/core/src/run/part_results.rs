@@ -6,7 +6,7 @@ use crate::input::ActionOutcome;
 use crate::view::PhaseOrigin;
 
 use super::Run;
-use super::active_split::ActiveSplit;
+use super::phase::ActiveSplit;
 use super::phase::Phase;
 
 impl Run {
@@ -21,7 +21,7 @@ impl Run {
     pub(super) fn expected_results(&self, p: usize) -> Vec<String> {
         let phase = &self.phases[p];
         match self.parent_split(phase) {
-            Some(split) if phase.origin == PhaseOrigin::Merge && split.conflict().is_none() => {
+            Some(split) if phase.lineage.origin == PhaseOrigin::Merge && split.conflict().is_none() => {
                 split.merged().iter().map(|part| self.result_file(part)).collect()
             }
             _ => Vec::new(),
@@ -34,8 +34,8 @@ impl Run {
         let expected = self.expected_results(p);
         let phase = &mut self.phases[p];
         // The session is not held to them.
-        phase.facts.missing.retain(|file| !expected.contains(file));
-        phase.results = expected.into_iter().filter(|file| !facts.missing.contains(file)).collect();
+        phase.measurements.facts.missing.retain(|file| !expected.contains(file));
+        phase.artifacts.results = expected.into_iter().filter(|file| !facts.missing.contains(file)).collect();
     }
 
     /// What is to be read: the files that the parts wrote, then the host's own page of each part, which always exists.
@@ -44,12 +44,12 @@ impl Run {
             let below = self.workflow.paths.results(self.names(), part.as_str());
             format!("{}/{below}", self.task_folder)
         };
-        phase.results.iter().cloned().chain(split.merged().iter().map(page)).collect()
+        phase.artifacts.results.iter().cloned().chain(split.merged().iter().map(page)).collect()
     }
 
     /// The split that a phase is a part or a merge of.
     pub(super) fn parent_split(&self, phase: &Phase) -> Option<&ActiveSplit> {
-        let parent = self.phase_index(phase.parent.as_ref()?)?;
-        self.phases[parent].active_split.as_ref()
+        let parent = self.phase_index(phase.lineage.parent.as_ref()?)?;
+        self.phases[parent].split.active.as_ref()
     }
 }

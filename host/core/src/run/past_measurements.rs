@@ -65,12 +65,12 @@ impl PastMeasurements {
 impl Phase {
     /// Takes what a measurement found.
     pub(super) fn set_facts(&mut self, facts: &WorkspaceFacts, at: UnixMs) {
-        let before = std::mem::replace(&mut self.facts, facts.clone());
+        let before = std::mem::replace(&mut self.measurements.facts, facts.clone());
         self.note_files_of_objectives(&before);
         self.settle_claims(&before);
         self.restore_accepted_files(facts);
         // Another work tree is measured while parts come together.
-        let is_comparable = self.active_split.is_none() && self.merged_parts.is_empty();
+        let is_comparable = self.split.is_untouched();
         // What objectives name is listed if it differs, and of other files that is known if all are listed.
         let is_listed = |path: &String| {
             facts.changed_beyond == 0
@@ -80,7 +80,7 @@ impl Phase {
             facts.changed.iter().map(|file| (file.path.as_str(), file.digest.as_ref())).collect();
         let is_gone = |file: &&ChangedFile| !by_now.contains_key(file.path.as_str()) && is_listed(&file.path);
         let gone: Vec<String> = before.changed.iter().filter(is_gone).map(|file| file.path.clone()).collect();
-        let measurements = &mut self.past_measurements;
+        let measurements = &mut self.measurements.past;
         measurements.lost_since = LostFiles::default();
         if matches!(self.step, PhaseStep::Baseline { .. }) {
             measurements.end_iteration(&before.changed);
@@ -114,7 +114,7 @@ impl Phase {
             self.objectives.iter_mut().for_each(|objective| objective.changed_files.clear());
             return;
         }
-        if self.has_company || !self.session_may_have_written {
+        if self.measurements.has_company || !self.measurements.session_may_have_written {
             return;
         }
         let focus = self.step.measured_focus().unwrap_or_default();
@@ -125,7 +125,7 @@ impl Phase {
                 continue;
             }
             let room = FILES_OF_OBJECTIVE.saturating_sub(objective.changed_files.len());
-            let new = self.facts.changed.iter().filter(is_new).take(room);
+            let new = self.measurements.facts.changed.iter().filter(is_new).take(room);
             objective.changed_files.extend(new.map(|file| file.path.clone()));
         }
     }

@@ -10,7 +10,6 @@ use crate::short_format::{dollars, format_tokens};
 use crate::time::DurationMs;
 
 use super::end_cause::EndCause;
-use super::phase::Phase;
 use super::session::Session;
 use super::step::{OnSessionEnd, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
@@ -51,7 +50,7 @@ impl Run {
             choices: choices.clone(),
         });
         self.user_questions.insert(question, OpenQuestion { phase, cause, choices });
-        self.phases[p].handoff_may_be_stale = true;
+        self.phases[p].handoffs.may_be_stale = true;
         self.phases[p].step = PhaseStep::Paused { question, about };
     }
 
@@ -70,9 +69,8 @@ impl Run {
         match choice {
             PauseAnswer::Retry => {
                 let phase = &mut self.phases[p];
-                (phase.continuations, phase.retries, phase.verifications, phase.quota_waits) = (0, 0, 0, 0);
-                (phase.reviews, phase.iterations_before_reset) = (0, phase.iteration);
-                if let Some(split) = &mut phase.active_split {
+                phase.reset_counts();
+                if let Some(split) = &mut phase.split.active {
                     split.try_again();
                 }
                 let used = self.turns_used(p);
@@ -82,10 +80,10 @@ impl Run {
             }
             PauseAnswer::Accept => {
                 // What no reviewer could score is taken as it is.
-                if self.phases[p].reviewed_by_default || self.phases[p].is_finished() {
+                if self.phases[p].review.is_default || self.phases[p].is_finished() {
                     self.phases[p].spec.review = None;
                 }
-                for g in std::mem::take(&mut self.phases[p].unproven_objectives) {
+                for g in std::mem::take(&mut self.phases[p].assessment.unproven_objectives) {
                     self.objective_done(p, g, None, EvidenceKind::Accepted);
                     self.phases[p].record_accepted_files(g);
                 }
@@ -99,10 +97,10 @@ impl Run {
                             .map_or(self.ceiling_raises + 1, |reached| reached.raised);
                     }
                     _ => {
-                        let before = self.phases[p].ceiling_raises;
+                        let before = self.phases[p].usage.ceiling_raises;
                         let raised =
                             self.phase_ceiling_reached(p).map_or(before + 1, |reached| reached.raised);
-                        self.phases[p].ceiling_raises = raised;
+                        self.phases[p].usage.ceiling_raises = raised;
                     }
                 }
                 self.continue_at_next_tick(p);
@@ -124,22 +122,18 @@ impl Run {
     /// nobody said anything to stays between a policy and the person: it may be a stranger's.
     fn inform_next_session(&mut self, p: usize, question: &EndCause, message: Option<&str>) {
         let phase = &mut self.phases[p];
-        phase.end_cause = match message {
+        phase.succession.end_cause = match message {
             Some(message) => EndCause::answered(question, message),
             None => EndCause::from_policy(question.user_text(), TRY_AGAIN),
         }
         .cut(TOLD_BYTES);
         if let Some(message) = message {
-            phase.review_instructions = format!(". A person says: {message}");
-            cut(&mut phase.review_instructions, TOLD_BYTES);
+            phase.review.instructions = format!(". A person says: {message}");
+            cut(&mut phase.review.instructions, TOLD_BYTES);
             let (mut approach, mut outcome) = (question.agent_text().to_owned(), message.to_owned());
             cut(&mut approach, TOLD_BYTES);
             cut(&mut outcome, TOLD_BYTES);
-            Phase::record(
-                &mut phase.decisions,
-                Attempt { approach, outcome, by_person: true },
-                &mut phase.dropped,
-            );
+            phase.records.add_decision(Attempt { approach, outcome, by_person: true });
         }
     }
 
@@ -162,12 +156,12 @@ impl Run {
 
     pub(super) fn continue_phase(&mut self, p: usize) {
         let phase = &self.phases[p];
-        if !phase.planned_parts.is_empty() {
-            let parts = phase.planned_parts.clone();
+        if !phase.split.planned_parts.is_empty() {
+            let parts = phase.split.planned_parts.clone();
             self.request_checkpoint(p, parts);
-        } else if phase.active_split.is_some() {
+        } else if phase.split.active.is_some() {
             self.continue_integration(p);
-        } else if phase.sessions.len() == phase.sessions_before_iteration && !phase.is_finished() {
+        } else if phase.sessions.len() == phase.loop_position.sessions_before && !phase.is_finished() {
             self.begin(p);
         } else if phase.is_finished() {
             self.measure_before_checks(p);
@@ -192,14 +186,20 @@ impl Run {
     fn phase_ceiling_reached(&self, p: usize) -> Option<ReachedCeiling> {
         let phase = &self.phases[p];
         let sessions = phase.sessions.iter().filter_map(|id| self.sessions.get(id));
-        let priced = SpendTotal::of(&phase.billed, sessions);
+        let priced = SpendTotal::of(&phase.usage.billed, sessions);
         let ceilings = [phase.spec.wall_time.map(|t| t.0), phase.spec.tokens, phase.spec.cost_microusd];
-        reached(ceilings, phase.clock.at(self.now).0.0, phase.billed.tokens(), priced, phase.ceiling_raises)
+        reached(
+            ceilings,
+            phase.usage.clock.at(self.now).0.0,
+            phase.usage.billed.tokens(),
+            priced,
+            phase.usage.ceiling_raises,
+        )
     }
 
     fn run_ceiling_reached(&self) -> Option<ReachedCeiling> {
         let limits = &self.workflow.limits;
-        let billed: TokenUsage = self.phases.iter().map(|phase| &phase.billed).sum();
+        let billed: TokenUsage = self.phases.iter().map(|phase| &phase.usage.billed).sum();
         let priced = SpendTotal::of(&billed, self.sessions.values());
         let ceilings = [limits.wall_time.map(|t| t.0), limits.tokens, limits.cost_microusd];
         reached(ceilings, self.clock.at(self.now).0.0, billed.tokens(), priced, self.ceiling_raises)
@@ -219,8 +219,8 @@ impl Run {
         let sessions = || phase.sessions.iter().filter_map(|id| self.sessions.get(id));
         let is_cut = sessions().any(|session| session.cut_prompts > 0);
         let at_least = |is_less: bool| if is_less { "at least " } else { "" };
-        let tokens = tokens_in_words(phase.billed.tokens(), is_cut);
-        let cost = phase.billed.cost_microusd.map(|cost| {
+        let tokens = tokens_in_words(phase.usage.billed.tokens(), is_cut);
+        let cost = phase.usage.billed.cost_microusd.map(|cost| {
             let is_less = is_cut || sessions().any(|session| session.unpriced_tokens > 0);
             format!(" and {}{}", at_least(is_less), dollars(cost))
         });

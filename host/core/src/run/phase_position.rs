@@ -6,7 +6,7 @@ use crate::observation::{ConflictView, IterationView};
 use crate::view::PhaseOrigin;
 
 use super::Run;
-use super::active_split::ActiveSplit;
+use super::phase::ActiveSplit;
 
 impl Run {
     /// The round of the loop that a phase is walked in (B10).
@@ -14,14 +14,14 @@ impl Run {
         let phase = &self.phases[p];
         let last = self.index.loop_end(&phase.spec.id)?;
         let repeat = self.workflow.phases[last].repeat.as_ref()?;
-        let at_most = repeat.at_most + phase.iterations_before_reset;
-        Some(IterationView { ordinal: phase.iteration, at_most })
+        let at_most = repeat.at_most + phase.loop_position.iterations_before_reset;
+        Some(IterationView { ordinal: phase.loop_position.iteration, at_most })
     }
 
     /// Where several may share a folder, only they themselves can say whose a report in it is.
     pub(super) fn reports_as(&self, p: usize) -> Option<SessionId> {
         let phase = &self.phases[p];
-        let shares = phase.parent.is_some() || !self.live_phases_in_same_folder(p).is_empty();
+        let shares = phase.lineage.parent.is_some() || !self.live_phases_in_same_folder(p).is_empty();
         phase.session.clone().filter(|_| shares)
     }
 
@@ -48,6 +48,6 @@ impl Run {
     /// The split that a phase of this origin belongs to.
     fn split_by_origin(&self, p: usize, origin: PhaseOrigin) -> Option<&ActiveSplit> {
         let phase = &self.phases[p];
-        self.parent_split(phase).filter(|_| phase.origin == origin)
+        self.parent_split(phase).filter(|_| phase.lineage.origin == origin)
     }
 }

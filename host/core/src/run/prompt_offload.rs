@@ -74,8 +74,7 @@ impl Run {
             let Some(large) = large.iter().find(|l| l.name(phase) == artifact.name) else { continue };
             let path = format!("{}/{}", self.task_folder, artifact.name);
             references.push(large.reference(&path));
-            phase.inputs.retain(|known| known.name != artifact.name);
-            phase.inputs.push(artifact.clone());
+            phase.artifacts.keep_input(artifact);
         }
         self.request_prompt(p, kind, focus, &references);
     }
@@ -116,7 +115,9 @@ impl Run {
 
     /// What was kept for the prompts of phases, and whether its phase is over: nobody needs it at hand any more then.
     pub fn inputs(&self) -> impl Iterator<Item = (&ArtifactRef, bool)> {
-        self.phases.iter().flat_map(|phase| phase.inputs.iter().map(|input| (input, phase.is_over())))
+        self.phases
+            .iter()
+            .flat_map(|phase| phase.artifacts.inputs.iter().map(|input| (input, phase.is_over())))
     }
 }
 

@@ -23,20 +23,27 @@ impl Run {
         let before = sessions().filter(|session| phase.session.as_ref() != Some(&session.id));
         let compactions = sessions().flat_map(|session| session.past_compactions.iter().rev());
         let under_way = self.quota_summary(p).map(|wait| past_wait(&wait));
-        let waits = under_way.into_iter().chain(phase.past_waits.iter().rev().cloned());
+        let waits = under_way.into_iter().chain(phase.usage.past_waits.iter().rev().cloned());
         QueryFacts {
             past_sessions: before.take(PAST_SESSIONS).map(past_session).collect(),
             turns_taken: self.session(p).map(Session::turns_taken).unwrap_or_default(),
             past_compactions: compactions.take(PAST_COMPACTIONS).cloned().collect(),
             past_waits: waits.take(PAST_WAITS).collect(),
-            past_handoffs: phase.handoffs.iter().rev().take(PAST_HANDOFFS).map(past_handoff).collect(),
+            past_handoffs: phase
+                .handoffs
+                .written
+                .iter()
+                .rev()
+                .take(PAST_HANDOFFS)
+                .map(past_handoff)
+                .collect(),
         }
     }
 
     /// A wait of a phase for its provider is over.
     pub(super) fn record_quota_wait(&mut self, p: usize, wait: &QuotaSummary) {
         let ended = PastWait { ended_at_ms: Some(self.now), ..past_wait(wait) };
-        push_bounded(&mut self.phases[p].past_waits, ended, PAST_WAITS);
+        push_bounded(&mut self.phases[p].usage.past_waits, ended, PAST_WAITS);
     }
 }
 

@@ -120,8 +120,8 @@ impl Run {
     ) {
         let now = self.now;
         let until = until.filter(|at| *at > now && at.since(now) <= MAX_RESET_DELAY);
-        let retry_at = until.unwrap_or_else(|| now + self.backoff(self.phases[p].quota_waits));
-        self.phases[p].quota_waits += 1;
+        let retry_at = until.unwrap_or_else(|| now + self.backoff(self.phases[p].usage.quota_waits));
+        self.phases[p].usage.quota_waits += 1;
         self.enter_quota_step(p, ProviderWait { cause, until, retry_at, said, judged_by }, focus.to_vec());
     }
 
@@ -131,9 +131,9 @@ impl Run {
         let before = self.session_mut(p).and_then(|session| session.quota.take());
         let since = before.as_ref().map_or(self.now, |wait| wait.since);
         let phase = &mut self.phases[p];
-        phase.handoff_may_be_stale = true;
+        phase.handoffs.may_be_stale = true;
         phase.step = PhaseStep::Quota { cause, since, until, retry_at, focus, judged_by: judged_by.clone() };
-        let time = phase.quota_waits.max(1);
+        let time = phase.usage.quota_waits.max(1);
         let (phase, session) = (phase.spec.id.clone(), phase.session.clone());
         if let Some(session) = self.session_mut(p) {
             session.nudges = 0; // B5
@@ -207,7 +207,7 @@ impl Run {
             (false, true) => TRIED_AGAIN,
             (false, false) => RESET,
         };
-        self.phases[p].end_cause = EndCause::from_host(because);
+        self.phases[p].succession.end_cause = EndCause::from_host(because);
         if self.has_live_session(p) {
             if let Some(session) = self.session_mut(p) {
                 session.state = SessionState::Idle;

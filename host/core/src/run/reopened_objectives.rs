@@ -67,7 +67,7 @@ impl Run {
     /// it is right so. Returns what was said of them.
     pub(super) fn reopen_restored(&mut self, p: usize) -> Vec<String> {
         let mut said = Vec::new();
-        let restored = std::mem::take(&mut self.phases[p].past_measurements.restored);
+        let restored = std::mem::take(&mut self.phases[p].measurements.past.restored);
         for g in 0..self.phases[p].objectives.len() {
             let Some(undone) = self.phases[p].undone_files(g, &restored) else { continue };
             let objective = &mut self.phases[p].objectives[g];
@@ -87,7 +87,7 @@ impl Run {
         let phase = &self.phases[p];
         let named: Vec<usize> = match of {
             [] => (0..phase.objectives.len())
-                .filter(|g| phase.objectives[*g].is_named_in(&phase.findings))
+                .filter(|g| phase.objectives[*g].is_named_in(&phase.verification.findings))
                 .collect(),
             of => of.to_vec(),
         };
@@ -108,8 +108,8 @@ impl Phase {
         }
         let files = &objective.changed_files;
         // These were asked for, so they are listed if they differ. Another work tree is measured while parts come together.
-        let is_left = |path: &String| self.facts.changed.iter().any(|file| file.path == *path);
-        let is_seen = self.active_split.is_none() && self.merged_parts.is_empty() && objective.is_done();
+        let is_left = |path: &String| self.measurements.facts.changed.iter().any(|file| file.path == *path);
+        let is_seen = self.split.is_untouched() && objective.is_done();
         let first = files.first().filter(|_| is_seen && !files.iter().any(is_left))?;
         Some(match files.len() - 1 {
             0 => format!("{first} had been changed for it, and is as it was before by now"),

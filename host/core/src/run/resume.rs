@@ -29,17 +29,17 @@ impl Run {
             lost.push(session.id.clone());
         }
         for phase in &mut self.phases {
-            phase.measure_after_stop = None;
+            phase.measurements.after_stop = None;
             if let Some(session) = phase.session.as_ref().filter(|id| lost.contains(id)) {
                 let session = &self.sessions[session];
-                phase.turns_before += session.turns;
-                phase.objectives_done_by_session = session.done;
+                phase.turns.before += session.turns;
+                phase.succession.objectives_done_by_session = session.done;
             }
         }
         self.notify(ProgressEvent::Resumed { lost });
         self.for_each_phase(|run, p| {
             // Nobody knows what happened to the workspace while no host was there.
-            run.phases[p].handoff_may_be_stale = true;
+            run.phases[p].handoffs.may_be_stale = true;
             run.resume_phase(p);
             run.measure_unconfirmed(p);
         });
@@ -81,7 +81,7 @@ impl Run {
             }
             PhaseStep::Checkpointing { action, parts } => {
                 if !self.open_intents.contains_key(&action) {
-                    self.phases[p].split_count -= 1;
+                    self.phases[p].split.forget_checkpoint();
                     self.request_checkpoint(p, parts);
                 }
             }
@@ -155,7 +155,7 @@ impl Run {
 
             // Something of the prompt was reported as done before it died with its agent: what else the agent said is judged first.
             PhaseStep::Working { focus, .. } if is_unconfirmed || self.has_done_report_in(p, &focus) => {
-                self.phases[p].prompt_cut_off = true;
+                self.phases[p].assessment.prompt_cut_off = true;
                 self.measure(p, AssessTrigger::SessionEnded, focus);
             }
 

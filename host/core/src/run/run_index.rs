@@ -74,8 +74,8 @@ impl Run {
 
     /// Puts phases that belong to another after everything that belongs to it already.
     pub(super) fn insert_sub_phases(&mut self, p: usize, below: impl IntoIterator<Item = Phase>) {
-        let depth = self.phases[p].depth;
-        let after = (p + 1..self.phases.len()).find(|q| self.phases[*q].depth <= depth);
+        let depth = self.phases[p].lineage.depth;
+        let after = (p + 1..self.phases.len()).find(|q| self.phases[*q].lineage.depth <= depth);
         let at = after.unwrap_or(self.phases.len());
         self.phases.splice(at..at, below);
         self.rebuild_positions();
@@ -107,7 +107,7 @@ impl Run {
         let mut inner = self.phase_asked_about(request);
         while let Some(p) = inner {
             found.push(&self.phases[p].spec.id);
-            inner = self.phases[p].parent.as_ref().and_then(|parent| self.phase_index(parent));
+            inner = self.phases[p].lineage.parent.as_ref().and_then(|parent| self.phase_index(parent));
         }
         found
     }
@@ -115,7 +115,7 @@ impl Run {
     /// Whether an open question was asked about a phase that the host made, to review its parent or to bring parts together:
     /// what it meets is the work of others.
     pub fn is_review_or_merge(&self, request: RequestId) -> bool {
-        self.phase_asked_about(request).is_some_and(|p| self.phases[p].is_made_by_host())
+        self.phase_asked_about(request).is_some_and(|p| self.phases[p].lineage.is_made_by_host())
     }
 
     /// The phase about which this was asked.

@@ -29,7 +29,7 @@ impl Run {
         }
         let now = now.max(self.now);
         let (active_ms, quota_wait_ms) = self.clock.at(now);
-        let billed: TokenUsage = self.phases.iter().map(|phase| &phase.billed).sum();
+        let billed: TokenUsage = self.phases.iter().map(|phase| &phase.usage.billed).sum();
         let sessions = || self.sessions.values();
         let is_cut = sessions().any(|session| session.cut_prompts > 0);
         let is_unpriced =
@@ -79,13 +79,13 @@ impl Run {
 
     /// What was tried in a phase and did not work, oldest first (C19).
     pub fn attempts(&self, phase: &PhaseId) -> impl Iterator<Item = &Attempt> {
-        self.phases.iter().filter(move |p| p.spec.id == *phase).flat_map(|p| &p.attempts)
+        self.phases.iter().filter(move |p| p.spec.id == *phase).flat_map(|p| &p.records.attempts)
     }
 
     /// The phase that holds this version of an artifact as one of its own.
     pub fn holder(&self, artifact: &ArtifactRef) -> Option<&PhaseId> {
         let is_it = |known: &ArtifactRef| known.name == artifact.name && known.version == artifact.version;
-        self.phases.iter().find(|phase| phase.artifacts.iter().any(is_it)).map(|phase| &phase.spec.id)
+        self.phases.iter().find(|phase| phase.artifacts.kept.iter().any(is_it)).map(|phase| &phase.spec.id)
     }
 
     fn build_phase_summary(&self, p: usize) -> PhaseSummary {
@@ -93,7 +93,7 @@ impl Run {
         let quota = self.quota_summary(p);
         PhaseSummary {
             id: phase.spec.id.clone(),
-            parent: phase.parent.clone(),
+            parent: phase.lineage.parent.clone(),
             title: phase.spec.title.clone(),
             status: self.phase_status(p),
             objectives: phase
@@ -109,21 +109,21 @@ impl Run {
                 .map(session_summary)
                 .collect(),
             turns: self.turns_used(p),
-            max_turns: phase.turns_in_all(),
-            continuation: phase.continuations,
+            max_turns: phase.turns.in_all(),
+            continuation: phase.succession.continuations,
             continuations: self.continuations_allowed(p),
-            billed: phase.billed,
+            billed: phase.usage.billed,
             policy: self.deciding_policies(p),
-            split: phase.part_count,
-            verified: phase.verified,
+            split: phase.split.part_count,
+            verified: phase.verification.passed,
             modified_checks: phase.modified_checks(),
             quota,
             quota_wait_since: quota.map(|wait| wait.since.rfc3339()),
             handoffs: self.handoff_summaries(phase),
-            artifacts: phase.artifacts.clone(),
-            origin: phase.origin,
-            score: phase.own_review_score,
-            iteration: phase.iteration,
+            artifacts: phase.artifacts.kept.clone(),
+            origin: phase.lineage.origin,
+            score: phase.review.score,
+            iteration: phase.loop_position.iteration,
             tree: phase.tree.clone(),
             commits: phase.committed_work.commits.clone(),
             commit_failed: phase.committed_work.failed.clone(),
@@ -139,11 +139,11 @@ impl Run {
 
     /// Its handoffs, newest first. A phase whose loop is walked again comes to its last closing one before its own.
     fn handoff_summaries(&self, phase: &Phase) -> Vec<HandoffSummary> {
-        let (newest, before) = match phase.closing_handoffs.split_last() {
+        let (newest, before) = match phase.handoffs.closing.split_last() {
             Some((newest, before)) if phase.is_over() => (Some(newest), before),
-            _ => (None, &phase.closing_handoffs[..]),
+            _ => (None, &phase.handoffs.closing[..]),
         };
-        let rows = newest.into_iter().chain(phase.handoffs.iter().rev()).chain(before.iter().rev());
+        let rows = newest.into_iter().chain(phase.handoffs.written.iter().rev()).chain(before.iter().rev());
         rows.map(|row| self.handoff_summary(phase, row)).collect()
     }
 
@@ -159,7 +159,7 @@ impl Run {
             };
         }
         row.predecessor = row.predecessor.map(|before| {
-            let is_its = |other: &&Phase| other.handoffs.iter().any(|handoff| handoff.path == before);
+            let is_its = |other: &&Phase| other.handoffs.written.iter().any(|handoff| handoff.path == before);
             let is_archived = self.phases.iter().find(is_its).is_some_and(Phase::is_over);
             if is_archived { paths::archived(&before) } else { before }
         });

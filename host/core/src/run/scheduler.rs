@@ -63,8 +63,10 @@ impl Run {
             self.skip_dependents();
         }
         if self.phases.iter().all(Phase::is_over) {
-            let done =
-                self.phases.iter().all(|phase| phase.step == PhaseStep::Done || phase.is_made_by_host());
+            let done = self
+                .phases
+                .iter()
+                .all(|phase| phase.step == PhaseStep::Done || phase.lineage.is_made_by_host());
             self.finish(if done { RunOutcome::Done } else { RunOutcome::Unfinished });
         }
     }
@@ -81,7 +83,7 @@ impl Run {
         });
         waiting.min_by_key(|p| {
             let phase = &self.phases[*p];
-            let beside = phase.parent.as_ref().and_then(|parent| slots.parts.get(parent)).copied();
+            let beside = phase.lineage.parent.as_ref().and_then(|parent| slots.parts.get(parent)).copied();
             (phase.step == PhaseStep::Pending, beside.unwrap_or(0), *p)
         })
     }
@@ -100,7 +102,7 @@ impl Run {
     }
 
     fn parts_are_over(&self, parent: &PhaseId) -> bool {
-        self.phases.iter().filter(|phase| phase.parent.as_ref() == Some(parent)).all(Phase::is_over)
+        self.phases.iter().filter(|phase| phase.lineage.parent.as_ref() == Some(parent)).all(Phase::is_over)
     }
 
     /// Who has a place now.
@@ -116,7 +118,7 @@ impl Run {
             }
             count += 1;
             slots.roots.insert(self.root_of(phase));
-            if let Some(parent) = &phase.parent {
+            if let Some(parent) = &phase.lineage.parent {
                 *slots.parts.entry(parent).or_default() += 1;
             }
             *slots.providers.entry(self.provider_of(phase)).or_default() += 1;
@@ -156,7 +158,7 @@ impl Run {
     /// The phase of the workflow that it is a part of.
     pub(super) fn root_of<'a>(&'a self, phase: &'a Phase) -> &'a PhaseId {
         let mut root = phase;
-        while let Some(parent) = root.parent.as_ref().and_then(|id| self.phase_index(id)) {
+        while let Some(parent) = root.lineage.parent.as_ref().and_then(|id| self.phase_index(id)) {
             root = &self.phases[parent];
         }
         &root.spec.id

@@ -10,7 +10,7 @@ use crate::view::PhaseOrigin;
 use crate::workflow::Permission;
 
 use super::Run;
-use super::active_split::ActiveSplit;
+use super::phase::ActiveSplit;
 use super::session::Session;
 use super::step::{PauseReason, PhaseStep};
 use super::text_format::failure_text;
@@ -29,7 +29,7 @@ impl Run {
     /// The first steps: a work tree of its own where it gets one, then the state that it starts from.
     pub(super) fn begin(&mut self, p: usize) {
         let phase = &self.phases[p];
-        if let Some(base) = phase.branch_from.clone() {
+        if let Some(base) = phase.lineage.branch_from.clone() {
             let setup = self.setup_commands(p);
             let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
             let action = self.emit(Action::CreateWorktree { phase, tree, base, setup });
@@ -57,15 +57,15 @@ impl Run {
         match outcome {
             // Checked out anew, and made ready again.
             ActionOutcome::Branched
-                if self.phases[p].active_split.as_ref().is_some_and(ActiveSplit::is_ready) =>
+                if self.phases[p].split.active.as_ref().is_some_and(ActiveSplit::is_ready) =>
             {
                 self.verify_committed(p);
             }
-            ActionOutcome::Branched if self.phases[p].active_split.is_some() => {
+            ActionOutcome::Branched if self.phases[p].split.active.is_some() => {
                 self.on_integration_tree_ready(p)
             }
             ActionOutcome::Branched => {
-                self.phases[p].branch_from = None;
+                self.phases[p].lineage.branch_from = None;
                 self.begin(p);
             }
             other => {
@@ -85,10 +85,10 @@ impl Run {
     pub(super) fn spawn_in(&mut self, p: usize, conversation: Option<String>) {
         let number = self.sessions.len() + 1;
         let phase = &self.phases[p];
-        let lead = phase.handoffs.last().is_some_and(|handoff| handoff.lead);
+        let lead = phase.handoffs.written.last().is_some_and(|handoff| handoff.lead);
         let (role_name, role) = Self::successor_role(&self.workflow, &phase.spec, lead);
         let (agent, window_tokens) = (role.agent.clone(), role.window_tokens);
-        let max_turns = match phase.max_turns {
+        let max_turns = match phase.turns.max {
             0 => 0,
             max => max.saturating_sub(self.turns_counted(p)).max(1),
         };
@@ -103,7 +103,7 @@ impl Run {
             phase: phase.spec.id.clone(),
             role: role_name,
             agent,
-            continuation: phase.continuations,
+            continuation: phase.succession.continuations,
             max_turns,
             turn_ceiling: self.turns_to_ceiling(p),
             checks,
@@ -125,7 +125,7 @@ impl Run {
         session.lead = lead;
         session.is_resumed = conversation.is_some();
         session.agent_session = conversation;
-        session.active_before = self.phases[p].clock.at(self.now).0;
+        session.active_before = self.phases[p].usage.clock.at(self.now).0;
         let is_resumed = session.is_resumed;
         self.notify(ProgressEvent::SessionStarted {
             phase: spec.phase.clone(),
@@ -144,11 +144,10 @@ impl Run {
         }
         phase.sessions.push(spec.session.clone());
         phase.session = Some(spec.session.clone());
-        phase.objectives_done_by_session = 0;
+        phase.succession.objectives_done_by_session = 0;
         // In the same conversation, what was changed before counts as its own.
         if !is_resumed {
-            phase.session_baseline = phase.facts.clone();
-            phase.session_may_have_written = !session.agent.reports_all_tool_calls();
+            phase.measurements.begin_session(!session.agent.reports_all_tool_calls());
         }
         self.index.spawned(spec.session.clone(), spec.phase.clone());
         self.sessions.insert(spec.session.clone(), session);
@@ -169,10 +168,10 @@ impl Run {
         let phase = &self.phases[p];
         let earlier = &phase.sessions[..phase.sessions.len().saturating_sub(1)];
         let is_nothing = |id: &SessionId| self.sessions.get(id).is_some_and(Session::never_began);
-        let is_untouched = phase.inherited.is_none()
-            && phase.files_changed() == 0
-            && !phase.has_records()
-            && phase.reported_handoff.is_none()
+        let is_untouched = phase.handoffs.inherited.is_none()
+            && phase.measurements.files_changed() == 0
+            && !phase.records.has_any()
+            && phase.handoffs.reported.is_none()
             && phase.objectives.iter().all(|objective| !objective.is_done() && objective.reported.is_none());
         let is_unbegun = is_untouched && !earlier.is_empty() && earlier.iter().all(is_nothing);
         phase.is_begun() && !is_unbegun
@@ -181,7 +180,7 @@ impl Run {
     pub(super) fn request_first_prompt(&mut self, p: usize) {
         let phase = &self.phases[p];
         let lead = self.session(p).is_some_and(|session| session.lead);
-        let kind = match (phase.origin, self.is_begun(p), lead) {
+        let kind = match (phase.lineage.origin, self.is_begun(p), lead) {
             (_, true, true) => PromptKind::Merging,
             (_, true, false) => PromptKind::Continuing,
             (PhaseOrigin::Review, false, _) => PromptKind::Reviewing,

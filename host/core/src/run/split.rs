@@ -14,8 +14,10 @@ use crate::workflow::{Objective, PhaseSpec, REVIEW_SCORE, REVIEWER, ReviewRequir
 use crate::worktree::WorktreeName;
 
 use super::Run;
-use super::active_split::ActiveSplit;
-use super::phase::{InheritedState, ObjectiveReport, ObjectiveState, Phase};
+use super::phase::{
+    ActiveSplit, InheritedState, LoopPosition, ObjectiveReport, ObjectiveState, Phase, PhaseHandoffs,
+    PhaseLineage, PhaseTurns, ReviewState, SuccessionState,
+};
 use super::step::{PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::text_format::{cut, failure_text, one_line};
@@ -39,7 +41,7 @@ impl Run {
     pub(super) fn check_split(&self, p: usize, parts: &[SubPhase]) -> Result<(), String> {
         let phase = &self.phases[p];
         let open = phase.open_objectives().map(|(_, objective)| &objective.spec.id);
-        validate_split(&phase.spec.id, phase.depth, self.split_limits(), open, parts)
+        validate_split(&phase.spec.id, phase.lineage.depth, self.split_limits(), open, parts)
     }
 
     /// What a split may be.
@@ -50,14 +52,14 @@ impl Run {
 
     /// What its session knew is handed off first: its parts go on from there (C23).
     pub(super) fn hand_off_to_parts(&mut self, p: usize, parts: Vec<SubPhase>) {
-        self.phases[p].planned_parts = parts;
+        self.phases[p].split.planned_parts = parts;
         self.start_successor(p, SuccessorReason::Parts);
     }
 
     /// The handoff is written. What was reported or found missing meanwhile may have changed what is open: then the split is of
     /// yesterday, and a session goes on with the whole.
     pub(super) fn resume_split(&mut self, p: usize) {
-        let parts = std::mem::take(&mut self.phases[p].planned_parts);
+        let parts = std::mem::take(&mut self.phases[p].split.planned_parts);
         match self.check_split(p, &parts) {
             Ok(()) => self.request_checkpoint(p, parts),
             Err(_) => self.start_successor(p, SuccessorReason::Continuation),
@@ -67,10 +69,9 @@ impl Run {
     /// The state that the parts start from is kept first: what is there now, committed or not (D3).
     pub(super) fn request_checkpoint(&mut self, p: usize, parts: Vec<SubPhase>) {
         let phase = &mut self.phases[p];
-        phase.planned_parts.clone_from(&parts);
-        phase.split_count += 1;
+        let count = phase.split.begin_checkpoint(&parts);
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
-        let integration = WorktreeName::integration(&id, phase.split_count);
+        let integration = WorktreeName::integration(&id, count);
         let action = self.emit(Action::Checkpoint { phase: id, tree, integration });
         self.phases[p].step = PhaseStep::Checkpointing { action, parts };
     }
@@ -79,8 +80,7 @@ impl Run {
         match outcome {
             ActionOutcome::Checkpointed { base } => self.fork(p, parts, base.as_ref()),
             other => {
-                // Asked for once more, it is the same split.
-                self.phases[p].split_count -= 1;
+                self.phases[p].split.forget_checkpoint();
                 let id = &self.phases[p].spec.id;
                 let text = format!("Phase {id} cannot be split: {}", failure_text(other));
                 self.pause(p, PauseReason::Blocked, text);
@@ -91,23 +91,24 @@ impl Run {
     fn fork(&mut self, p: usize, parts: &[SubPhase], base: Option<&String>) {
         let base_turns = self.base_turns(p);
         let phase = &mut self.phases[p];
-        phase.planned_parts.clear();
+        phase.split.planned_parts.clear();
         // What comes together may need mending, by a session of this phase.
-        if phase.max_turns == 0 {
+        if phase.turns.max == 0 {
             phase.grant_turns(base_turns);
         }
         let parent = self.phases[p].clone();
         let inherited = parent.inherited_state(base);
         let author = parent.session.clone();
-        let reported = parent.reported_handoff.clone().map(|(by, handoff)| (by.or(author), handoff));
+        let reported = parent.handoffs.reported.clone().map(|(by, handoff)| (by.or(author), handoff));
         let mut forked = Vec::new();
         for (n, part) in parts.iter().enumerate() {
-            let id = sub_phase_id(&parent.spec.id, parent.depth, parent.part_count as usize + n);
+            let id =
+                sub_phase_id(&parent.spec.id, parent.lineage.depth, parent.split.part_count as usize + n);
             let states =
                 parent.objectives.iter().filter(|objective| part.objectives.contains(&objective.spec.id));
             let states: Vec<ObjectiveState> = states.map(ObjectiveState::reopened_for_part).collect();
             let objectives: Vec<Objective> = states.iter().map(|objective| objective.spec.clone()).collect();
-            let (review, reviewed_by_default) = self.review_of_part(&parent, &objectives);
+            let (review, is_default) = self.review_of_part(&parent, &objectives);
             let spec = PhaseSpec {
                 id: id.clone(),
                 title: title_of(&part.title, n),
@@ -121,28 +122,37 @@ impl Run {
                 ..parent.spec.clone()
             };
             let mut phase = Phase {
-                parent: Some(parent.spec.id.clone()),
-                origin: PhaseOrigin::Split,
-                depth: parent.depth + 1,
-                reviewed_by_default,
-                mini_plan: part.order == WorkStyle::MiniPlan,
-                max_turns: part.max_turns.unwrap_or(0).min(base_turns.saturating_mul(MAX_TURN_FACTOR)),
+                lineage: PhaseLineage {
+                    mini_plan: part.order == WorkStyle::MiniPlan,
+                    branch_from: base.cloned(),
+                    ..parent.lineage.below(parent.spec.id.clone(), PhaseOrigin::Split)
+                },
+                review: ReviewState { is_default, ..ReviewState::default() },
+                turns: PhaseTurns {
+                    max: part.max_turns.unwrap_or(0).min(base_turns.saturating_mul(MAX_TURN_FACTOR)),
+                    ..PhaseTurns::default()
+                },
                 tree: base.map_or_else(|| parent.tree.clone(), |_| WorktreeName::for_phase(&id)),
-                branch_from: base.cloned(),
-                attempts: parent.attempts.clone(),
-                decisions: parent.decisions.clone(),
-                gotchas: parent.gotchas.clone(),
-                patterns: parent.patterns.clone(),
-                inherited: inherited.clone(),
-                reported_handoff: reported.clone(),
-                newest_handoff_text: parent.newest_handoff_text.clone(),
-                end_cause: parent.end_cause.clone(),
-                iteration: parent.iteration,
+                records: parent.records.for_part(),
+                handoffs: PhaseHandoffs {
+                    inherited: inherited.clone(),
+                    reported: reported.clone(),
+                    newest_text: parent.handoffs.newest_text.clone(),
+                    ..PhaseHandoffs::default()
+                },
+                succession: SuccessionState {
+                    end_cause: parent.succession.end_cause.clone(),
+                    ..SuccessionState::default()
+                },
+                loop_position: LoopPosition {
+                    iteration: parent.loop_position.iteration,
+                    ..LoopPosition::first()
+                },
                 objectives: states,
                 ..Phase::new(spec)
             };
             // What it inherits is in no handoff of its own yet: its first session leaves one, however early it ends.
-            phase.has_unrecorded_progress = phase.has_records();
+            phase.handoffs.has_unrecorded_progress = phase.records.has_any();
             forked.push(phase);
         }
         self.notify(ProgressEvent::Split {
@@ -152,20 +162,19 @@ impl Run {
                 .map(|phase| (phase.spec.id.clone(), phase.spec.title.clone()))
                 .collect(),
             objectives: parent.open_objectives().count() as u32,
-            reason: parent.end_cause.user_text().to_owned(),
+            reason: parent.succession.end_cause.user_text().to_owned(),
             at_once: self.max_parallel_parts(&parent).min(parts.len() as u32),
         });
         let phase = &mut self.phases[p];
-        phase.part_count += parts.len() as u32;
         let mut split = ActiveSplit::new(
             base.cloned(),
             parent.tree.clone(),
             forked.iter().map(|phase| phase.spec.id.clone()).collect(),
         );
         split.sessions_at_checkout = phase.sessions.len();
-        phase.active_split = Some(split);
+        phase.split.begin(split);
         if base.is_some() {
-            phase.tree = WorktreeName::integration(&parent.spec.id, parent.split_count);
+            phase.tree = WorktreeName::integration(&parent.spec.id, parent.split.count);
         }
         phase.step = PhaseStep::Split;
         self.insert_sub_phases(p, forked);
@@ -182,7 +191,7 @@ impl Run {
     /// Who looks at a part before it is merged, and whether that is the default (D12). The review of the phase looks at every part.
     /// Where the phase has none, a reviewer looks at a part with an objective that no command of its own checks.
     fn review_of_part(&self, parent: &Phase, objectives: &[Objective]) -> (Option<ReviewRequirement>, bool) {
-        let of_phase = parent.spec.review.clone().filter(|_| !parent.reviewed_by_default);
+        let of_phase = parent.spec.review.clone().filter(|_| !parent.review.is_default);
         let is_checked = objectives.iter().all(|objective| objective.verify.is_some());
         match (of_phase, self.workflow.review_parts) {
             (_, Some(false)) => (None, false),
@@ -197,10 +206,11 @@ impl Phase {
     /// What its parts start from, where a session worked on it in this walk of its loop. A part with a tree of its own starts from
     /// `base`, which nobody but its own sessions changes: the age of the handoff is not measured there.
     fn inherited_state(&self, base: Option<&String>) -> Option<Box<InheritedState>> {
-        let session = self.session.clone().filter(|_| self.sessions.len() > self.sessions_before_iteration);
-        let inherited = self.inherited.as_ref();
+        let session =
+            self.session.clone().filter(|_| self.sessions.len() > self.loop_position.sessions_before);
+        let inherited = self.handoffs.inherited.as_ref();
         let session = session.or_else(|| Some(inherited?.session.clone()))?;
-        let mut handoff = self.newest_handoff().cloned();
+        let mut handoff = self.handoffs.newest().cloned();
         if let (Some(handoff), Some(_)) = (&mut handoff, base) {
             handoff.head.clear();
         }
@@ -208,7 +218,8 @@ impl Phase {
             handoff,
             session,
             changed: self.changed_files().cloned().collect(),
-            changed_beyond: self.facts.changed_beyond + inherited.map_or(0, |before| before.changed_beyond),
+            changed_beyond: self.measurements.facts.changed_beyond
+                + inherited.map_or(0, |before| before.changed_beyond),
         }))
     }
 }

@@ -229,7 +229,7 @@ pub(super) enum OnCommit {
 pub(super) enum OnRestore {
     /// Its checks passed.
     Checks,
-    /// Some of its checks failed: `Phase::failed_checks`.
+    /// Some of its checks failed: `VerificationState::failed_checks`.
     FailedChecks,
     /// This review is over.
     Review(PhaseId),

@@ -54,7 +54,7 @@ impl Run {
                 self.on_first_check_result(p, check, outcome)
             }
             (PhaseStep::Baseline { .. }, outcome) => {
-                self.phases[p].changed_earlier = self.changed_earlier(p);
+                self.phases[p].measurements.changed_earlier = self.changed_earlier(p);
                 self.find_results(p, outcome);
                 self.scope(p, SplitTrigger::PhaseStart);
             }
@@ -122,10 +122,10 @@ impl Run {
     /// Asks whether the scope is too large. What the host made itself is one thing to do, and is not asked about; nor is a phase whose
     /// parts came together, since what is mended there has to stay there.
     pub(super) fn scope(&mut self, p: usize, occasion: SplitTrigger) {
-        if self.phases[p].is_made_by_host() {
+        if self.phases[p].lineage.is_made_by_host() {
             return self.continue_unsplit(p, occasion, &EndCause::from_host("it is one thing to do"));
         }
-        if self.phases[p].active_split.is_some() {
+        if self.phases[p].split.active.is_some() {
             return self.continue_unsplit(
                 p,
                 occasion,
@@ -251,8 +251,8 @@ impl Run {
         let (turns, done, prompts) = (session.turns, session.done, session.prompts);
         session.end(exit, "ended");
         let Some(p) = self.phase_of(id) else { return };
-        self.phases[p].turns_before += turns;
-        self.phases[p].objectives_done_by_session = done;
+        self.phases[p].turns.before += turns;
+        self.phases[p].succession.objectives_done_by_session = done;
         if self.ending.is_some() {
             return;
         }
@@ -334,7 +334,8 @@ impl Run {
             self.session_mut(p).is_some_and(|session| std::mem::take(&mut session.is_split_declined));
         let kind = match kind {
             PromptKind::Next if is_declined => {
-                self.phases[p].end_cause = EndCause::from_host("the split that you asked for was declined");
+                self.phases[p].succession.end_cause =
+                    EndCause::from_host("the split that you asked for was declined");
                 PromptKind::Nudged
             }
             kind => kind,
@@ -365,14 +366,14 @@ impl Run {
         let earlier = self.phases[p].sessions.iter().rev().find(|known| **known != id).cloned();
         let beside = self.live_phases_in_same_folder(p);
         for q in &beside {
-            self.phases[*q].has_company = true;
+            self.phases[*q].measurements.has_company = true;
             self.phases[*q].committed_work.folder_was_shared = true;
         }
         let phase = &mut self.phases[p];
-        phase.has_unrecorded_progress = true;
+        phase.handoffs.has_unrecorded_progress = true;
         // What an earlier session wrote for its successor is not this one's word; it stays until something is finished by it.
         if prompt == 1
-            && let Some((by @ None, _)) = &mut phase.reported_handoff
+            && let Some((by @ None, _)) = &mut phase.handoffs.reported
         {
             *by = earlier;
         }
@@ -381,19 +382,15 @@ impl Run {
         }
         if kind == PromptKind::Nudged && (prompt > 1 || is_resumed) {
             // It may be asked for more than it was prompted for, by what it reported beside that.
-            phase.focus_baseline.0.clone_from(&focus);
-        } else if phase.focus_baseline.0 != focus || prompt == 1 && !is_resumed {
+            phase.measurements.extend_focus(&focus);
+        } else {
             // What an earlier session changed shows nothing of this one.
-            phase.focus_baseline = (focus.clone(), phase.facts.clone());
-            phase.has_company = false;
+            phase.measurements.set_focus(&focus, prompt == 1 && !is_resumed);
         }
-        phase.has_company |= !beside.is_empty();
+        phase.measurements.has_company |= !beside.is_empty();
         phase.committed_work.folder_was_shared |= !beside.is_empty();
         phase.committed_work.review = None;
-        phase.refused_report_this_prompt = None;
-        if prompt == 1 {
-            phase.refused_report_this_session = None;
-        }
+        phase.assessment.begin_prompt(prompt == 1);
         for g in &focus {
             let objective = &mut phase.objectives[*g];
             objective.attempts += 1;
@@ -404,9 +401,10 @@ impl Run {
                 objective.set_status(ObjectiveStatus::InProgress, now);
             }
         }
-        phase.prompt_cut_off = false;
+        phase.assessment.prompt_cut_off = false;
         let ids: Vec<_> = focus.iter().map(|g| phase.objectives[*g].spec.id.clone()).collect();
-        let because = if kind == PromptKind::Nudged { phase.end_cause.user_text() } else { "" }.to_owned();
+        let because =
+            if kind == PromptKind::Nudged { phase.succession.end_cause.user_text() } else { "" }.to_owned();
         let (phase, session) = (phase.spec.id.clone(), id.clone());
         self.notify(ProgressEvent::Prompted { phase, session, kind, focus: ids.clone(), because });
         let text = TextBlob::new(text);
@@ -430,7 +428,7 @@ impl Run {
     }
 
     pub(super) fn may_summarise(&self, p: usize) -> bool {
-        !self.phases[p].is_made_by_host() && self.workflow.imported.is_none()
+        !self.phases[p].lineage.is_made_by_host() && self.workflow.imported.is_none()
     }
 
     /// What is finished is verified; else the fixed order asks splitting, then compaction.
@@ -446,7 +444,7 @@ impl Run {
                 if !self.ask_for_turns(p, OnTurnBudget::Boundary) {
                     self.end_at_turn_limit(p);
                 }
-            } else if self.phases[p].split_request.is_some() {
+            } else if self.phases[p].split.request.is_some() {
                 self.scope(p, SplitTrigger::Requested);
             } else {
                 self.scope(p, SplitTrigger::Boundary);
@@ -474,7 +472,7 @@ impl Run {
         }
         let phase = &mut self.phases[p];
         // Its successor has gone on from there: what it leaves itself is newer.
-        phase.reported_handoff.take_if(|(author, _)| author.is_some() && *author != done_by);
+        phase.handoffs.reported.take_if(|(author, _)| author.is_some() && *author != done_by);
         let (done, of) = (phase.done_count(), phase.objectives.len() as u32);
         let phase = phase.spec.id.clone();
         let judged_by = self.answering_policy.clone();

@@ -15,7 +15,6 @@ use super::phase::Phase;
 use super::step::{OnTurnBudget, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::text_format::counted;
-use super::turn_grant::TurnGrant;
 
 /// The most turns of an answer about a scope, in turns of the table: the contract says so (WIT `turn-budget`). Over all answers, a phase gets as
 /// many for each of its objectives.
@@ -39,40 +38,30 @@ pub(super) enum TurnRequest {
 impl Phase {
     /// The turns that it begins with, or begins anew with.
     pub(super) fn grant_turns(&mut self, turns: u32) {
-        self.max_turns = turns;
-        self.turn_grant = TurnGrant { first: turns, ..self.grant_snapshot() };
+        let (done, changed) = (self.done_count(), self.measurements.facts.changed.clone());
+        self.turns.begin_with(turns, done, changed);
     }
 
     /// A person, or a new walk of its loop, lets it begin anew.
     pub(super) fn reset_turns(&mut self, used: u32) {
-        self.turns_before_reset = used;
-        self.grant_turns(self.turn_grant.first);
-    }
-
-    fn grant_snapshot(&self) -> TurnGrant {
-        let (done, changed) = (self.done_count(), self.facts.changed.clone());
-        TurnGrant { done, changed, ..TurnGrant::default() }
-    }
-
-    /// Turns as they are counted from the beginning of the phase; 0 for no cap.
-    pub(super) fn turns_in_all(&self) -> u32 {
-        if self.max_turns == 0 { 0 } else { self.max_turns.saturating_add(self.turns_before_reset) }
+        self.turns.before_reset = used;
+        self.grant_turns(self.turns.grant.first);
     }
 }
 
 impl Run {
     pub(super) fn turns_used(&self, p: usize) -> u32 {
         let live = self.session(p).filter(|s| s.is_alive()).map_or(0, |s| s.turns);
-        self.phases[p].turns_before + live
+        self.phases[p].turns.before + live
     }
 
     /// Turns that count against the budget.
     pub(super) fn turns_counted(&self, p: usize) -> u32 {
-        self.turns_used(p).saturating_sub(self.phases[p].turns_before_reset)
+        self.phases[p].turns.counted(self.turns_used(p))
     }
 
     pub(super) fn is_out_of_turns(&self, p: usize) -> bool {
-        self.phases[p].max_turns > 0 && self.turns_counted(p) >= self.phases[p].max_turns
+        self.phases[p].turns.are_used_up(self.turns_counted(p))
     }
 
     /// Turns before a policy looks at the scope (A1); 0 where nothing names any.
@@ -85,7 +74,7 @@ impl Run {
         let phase = &self.phases[p];
         let objectives = u32::try_from(phase.objectives.len()).unwrap_or(u32::MAX).max(1);
         let begins = match self.base_turns(p) {
-            0 => phase.turn_grant.first,
+            0 => phase.turns.grant.first,
             base => base,
         };
         let of_table = begins.saturating_mul(MAX_TURN_FACTOR).saturating_mul(objectives);
@@ -101,7 +90,7 @@ impl Run {
 
     /// What a session of it may use at most, whatever it is given on the way; 0 for no bound.
     pub(super) fn turns_to_ceiling(&self, p: usize) -> u32 {
-        match (self.phases[p].max_turns, self.turn_ceiling(p)) {
+        match (self.phases[p].turns.max, self.turn_ceiling(p)) {
             (0, 0) => 0,
             (turns, ceiling) => turns.max(ceiling).saturating_sub(self.turns_counted(p)).max(1),
         }
@@ -125,7 +114,7 @@ impl Run {
     }
 
     fn notify_turn_budget(&mut self, p: usize, reason: &str) {
-        let (phase, turns) = (self.phases[p].spec.id.clone(), self.phases[p].turns_in_all());
+        let (phase, turns) = (self.phases[p].spec.id.clone(), self.phases[p].turns.in_all());
         let (of_table, reason) = (self.base_turns(p), reason.to_owned());
         self.notify(ProgressEvent::Budgeted { phase, turns, of_table, reason });
     }
@@ -133,16 +122,16 @@ impl Run {
     /// What came of the turns since it was last given some.
     fn spent(&self, p: usize, facts: &WorkspaceFacts) -> TurnUsage {
         let phase = &self.phases[p];
-        let (now, before) = (&facts.changed, &phase.turn_grant.changed);
+        let (now, before) = (&facts.changed, &phase.turns.grant.changed);
         let new = now.iter().filter(|file| !before.contains(file)).count();
         let gone = before.iter().filter(|file| !now.iter().any(|other| other.path == file.path)).count();
         TurnUsage {
-            objectives_done: phase.done_count().saturating_sub(phase.turn_grant.done),
+            objectives_done: phase.done_count().saturating_sub(phase.turns.grant.done),
             files_changed: u32::try_from(new + gone).unwrap_or(u32::MAX),
-            idle_grants: phase.turn_grant.idle,
+            idle_grants: phase.turns.grant.idle,
             ceiling: counted(match self.turn_ceiling(p) {
                 0 => 0,
-                ceiling => ceiling.saturating_add(phase.turns_before_reset),
+                ceiling => ceiling.saturating_add(phase.turns.before_reset),
             }),
         }
     }
@@ -150,11 +139,11 @@ impl Run {
     /// Asks for more turns, where the disk was just looked at. False where nobody would give any.
     pub(super) fn ask_for_turns(&mut self, p: usize, then: OnTurnBudget) -> bool {
         let used = self.turns_counted(p);
-        let is_refused = self.phases[p].turn_grant.refused_at == Some(used);
+        let is_refused = self.phases[p].turns.is_refused(used);
         if is_refused || used >= self.turn_ceiling(p) || self.workflow.imported.is_some() {
             return false;
         }
-        let spent = self.spent(p, &self.phases[p].facts);
+        let spent = self.spent(p, &self.phases[p].measurements.facts);
         let request = self.ask_budget(p, self.base_turns(p), Some(spent));
         self.phases[p].step = PhaseStep::Budgeting { request, then };
         true
@@ -169,11 +158,11 @@ impl Run {
         answer: &TurnBudget,
     ) -> bool {
         let used = self.turns_counted(p);
-        let forgiven = self.phases[p].turns_before_reset;
+        let forgiven = self.phases[p].turns.before_reset;
         let turns = answer.max_turns.map_or(u32::MAX, |turns| turns.saturating_sub(forgiven));
         let turns = self.capped(p, turns);
         if turns <= used {
-            self.phases[p].turn_grant.refused_at = Some(used);
+            self.phases[p].turns.refuse(used);
             return false;
         }
         let moved = has_moved(spent);
@@ -183,14 +172,12 @@ impl Run {
             self.compactions_note(p, spent)
         );
         let phase = &mut self.phases[p];
-        phase.max_turns = turns;
-        let (first, idle) = (phase.turn_grant.first, if moved { 0 } else { phase.turn_grant.idle + 1 });
-        phase.turn_grant =
-            TurnGrant { first, idle, changed: facts.changed.clone(), ..phase.grant_snapshot() };
+        let idle = if moved { 0 } else { phase.turns.grant.idle + 1 };
+        phase.turns.raise_to(turns, idle, phase.done_count(), facts.changed.clone());
         if let Some(session) = self.session_mut(p) {
             session.max_turns = session.turns.saturating_add(turns - used);
             let compactions = session.compactions;
-            self.phases[p].turn_grant.compactions = compactions;
+            self.phases[p].turns.grant.compactions = compactions;
         }
         self.notify_turn_budget(p, &reason);
         true
@@ -198,7 +185,7 @@ impl Run {
 
     /// What is said of an agent that made room in its context again and again, while nothing came of its turns.
     fn compactions_note(&self, p: usize, spent: &TurnUsage) -> String {
-        let before = self.phases[p].turn_grant.compactions;
+        let before = self.phases[p].turns.grant.compactions;
         let compacted = self.session(p).map_or(0, |session| session.compactions.saturating_sub(before));
         match has_moved(spent) || compacted < COMPACTIONS_NOTED {
             true => String::new(),
@@ -213,10 +200,11 @@ impl Run {
         then: OnTurnBudget,
         answer: Option<&TurnBudget>,
     ) {
-        let facts = self.phases[p].facts.clone();
+        let facts = self.phases[p].measurements.facts.clone();
         let spent = self.spent(p, &facts);
         if !answer.is_some_and(|answer| self.apply_turn_grant(p, &spent, &facts, answer)) {
-            self.phases[p].turn_grant.refused_at = Some(self.turns_counted(p));
+            let used = self.turns_counted(p);
+            self.phases[p].turns.refuse(used);
         }
         match then {
             OnTurnBudget::Begin => self.start_successor(p, SuccessorReason::Uncounted),
@@ -251,7 +239,7 @@ impl Run {
         let Some(p) = self.phases.iter().position(asks) else { return };
         let facts = match outcome {
             ActionOutcome::WorkspaceMeasured { facts } => facts.clone(),
-            _ => self.phases[p].facts.clone(),
+            _ => self.phases[p].measurements.facts.clone(),
         };
         let is_working = matches!(self.phases[p].step, PhaseStep::Working { .. });
         let asking = is_working.then(|| {
@@ -283,7 +271,8 @@ impl Run {
             _ => (false, String::new()),
         };
         if !is_given {
-            self.phases[p].turn_grant.refused_at = Some(self.turns_counted(p));
+            let used = self.turns_counted(p);
+            self.phases[p].turns.refuse(used);
             self.stop_at_turn_limit(p, &why);
         }
     }
@@ -307,18 +296,18 @@ impl Run {
     pub(super) fn give_continuation_turns(&mut self, p: usize) -> bool {
         let stopped_for_turns = self.session(p).is_some_and(|session| session.ending == TURN_LIMIT);
         let used = self.turns_counted(p);
-        let turns = self.capped(p, used.saturating_add(self.phases[p].turn_grant.first));
+        let turns = self.capped(p, used.saturating_add(self.phases[p].turns.grant.first));
         if !stopped_for_turns || turns <= used {
             return false;
         }
         // A new session gets no more of them for nothing than the one before it.
-        let idle = match has_moved(&self.spent(p, &self.phases[p].facts)) {
+        let idle = match has_moved(&self.spent(p, &self.phases[p].measurements.facts)) {
             true => 0,
-            false => self.phases[p].turn_grant.idle,
+            false => self.phases[p].turns.grant.idle,
         };
         let phase = &mut self.phases[p];
-        phase.max_turns = turns;
-        phase.turn_grant = TurnGrant { first: phase.turn_grant.first, idle, ..phase.grant_snapshot() };
+        let changed = phase.measurements.facts.changed.clone();
+        phase.turns.raise_to(turns, idle, phase.done_count(), changed);
         true
     }
 
@@ -332,7 +321,7 @@ impl Run {
     }
 
     pub(super) fn why_out_of_turns(&self, p: usize) -> String {
-        format!("the {} turns of the phase are used up", self.phases[p].turns_in_all())
+        format!("the {} turns of the phase are used up", self.phases[p].turns.in_all())
     }
 
     /// What a person writes to give it more; nothing where it is not turns that it lacks.
@@ -347,7 +336,7 @@ impl Run {
                 " A phase of this role gets {ceiling} turns at most; `turn_ceiling` in [roles.{role}] sets more."
             ),
             false => {
-                let (first, of_table) = (self.phases[p].turn_grant.first, self.base_turns(p));
+                let (first, of_table) = (self.phases[p].turns.grant.first, self.base_turns(p));
                 let began = match first == of_table {
                     true => format!("`max_turns` in [roles.{role}] sets how many it begins with"),
                     false => format!("a policy began it with so many, and the table has {of_table}"),

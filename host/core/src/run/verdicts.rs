@@ -58,7 +58,8 @@ impl Run {
         let answer = self.session(p).map(|session| session.answer_tail.as_str()).unwrap_or_default();
         let focus = self.phases[p].objectives_to_judge(focus, answer);
         let phase = &mut self.phases[p];
-        phase.done_when_asked = focus.iter().copied().filter(|g| phase.objectives[*g].is_done()).collect();
+        phase.assessment.done_when_asked =
+            focus.iter().copied().filter(|g| phase.objectives[*g].is_done()).collect();
         let request = self.ask_assessment(p, occasion, &focus);
         self.phases[p].step = PhaseStep::Assessing { request, occasion, focus };
     }
@@ -175,7 +176,7 @@ impl Run {
                 if session.nudges > limit {
                     return self.end_with_default_successor(p, judgment);
                 }
-                self.phases[p].end_cause = judgment.cause();
+                self.phases[p].succession.end_cause = judgment.cause();
                 self.emit(Action::Interrupt { session: id });
             }
             (RecoveryAction::AskPerson { question }, _) => {
@@ -212,14 +213,17 @@ impl Run {
             && then == SuccessorReason::Continuation
             && self.session(p).is_some_and(|session| session.done > 0 && !session.is_half_full());
         // Nobody is to blame for what the end of the host cut off.
-        let then =
-            if self.phases[p].prompt_cut_off || is_at_boundary { SuccessorReason::Uncounted } else { then };
+        let then = if self.phases[p].assessment.prompt_cut_off || is_at_boundary {
+            SuccessorReason::Uncounted
+        } else {
+            then
+        };
         self.replace_session(p, then, judgment.cause());
     }
 
     fn split_after(&mut self, p: usize, judgment: &Judgment) {
         self.notify_stop(p, judgment);
-        self.phases[p].end_cause = judgment.cause();
+        self.phases[p].succession.end_cause = judgment.cause();
         self.scope(p, SplitTrigger::OutOfContinuations);
     }
 
@@ -242,7 +246,7 @@ impl Run {
     fn notify_stop(&mut self, p: usize, judgment: &Judgment) {
         let evidence = self.shown_evidence(p, judgment);
         self.record_session_end(p, judgment.word(), evidence, judgment.attributed_reason());
-        self.phases[p].judged_by.clone_from(&judgment.by);
+        self.phases[p].assessment.judged_by.clone_from(&judgment.by);
     }
 
     /// The evidence as people read it. Words that another policy says a signal has, and that are not in it, are that policy's own: they
@@ -265,7 +269,7 @@ impl Run {
         reason: String,
     ) {
         // By the host, unless a judgment says otherwise.
-        self.phases[p].judged_by = None;
+        self.phases[p].assessment.judged_by = None;
         let phase = self.phases[p].spec.id.clone();
         if let Some(session) = self.session_mut(p) {
             ending.clone_into(&mut session.ending);
@@ -285,7 +289,7 @@ impl Run {
         if !matches!(a.verdict, Verdict::Quota { cause, .. } if cause != QuotaCause::Billing) {
             self.end_agent_quota_wait(p);
         }
-        let asks_for_split = self.phases[p].split_request.is_some();
+        let asks_for_split = self.phases[p].split.request.is_some();
         match a.verdict {
             // A session that ended before it was given anything has answered nothing.
             Verdict::Answered | Verdict::HandedOff if focus.is_empty() => {
@@ -296,7 +300,7 @@ impl Run {
                 );
             }
             // An agent that asks for a split stops where it is: what it has not reported done is still open (D2).
-            Verdict::Answered if asks_for_split && self.phases[p].done_when_asked.is_empty() => {
+            Verdict::Answered if asks_for_split && self.phases[p].assessment.done_when_asked.is_empty() => {
                 self.boundary(p)
             }
             Verdict::Answered => {
@@ -360,19 +364,19 @@ impl Run {
         let objectives = &self.phases[p].objectives;
         let (done, left): (Vec<usize>, Vec<usize>) =
             focus.iter().partition(|g| decision.done.contains(&objectives[**g].spec.id));
-        let asks_for_split = self.phases[p].split_request.is_some();
+        let asks_for_split = self.phases[p].split.request.is_some();
         if left.is_empty() && !asks_for_split {
             return self.complete_focus(p, focus, &decision.evidence);
         }
         // What its agent reported as done is not, by something else that it said. What was reported meanwhile is judged next time.
-        let taken_back = left.iter().filter(|g| self.phases[p].done_when_asked.contains(g));
+        let taken_back = left.iter().filter(|g| self.phases[p].assessment.done_when_asked.contains(g));
         for g in taken_back.copied().collect::<Vec<_>>() {
             let because = self.attributed_to_policy("says", &decision.reason);
             self.reopen(p, g, ObjectiveStatus::InProgress, &because);
         }
         // It stopped where it was: what it did not report as done is for the parts.
         if asks_for_split {
-            let stays = |g: &usize| self.phases[p].done_when_asked.contains(g);
+            let stays = |g: &usize| self.phases[p].assessment.done_when_asked.contains(g);
             let done: Vec<usize> = done.into_iter().filter(stays).collect();
             self.mark_done(p, &done);
             return self.boundary(p);
@@ -406,7 +410,7 @@ impl Run {
                 // Nobody can say that work is done which was never begun.
                 let has_worked = self.session(p).is_some_and(Session::has_worked);
                 let is_unproven = judgment.is_about_work() && has_worked && !focus.is_empty();
-                focus.clone_into(&mut self.phases[p].unproven_objectives);
+                focus.clone_into(&mut self.phases[p].assessment.unproven_objectives);
                 // What its agent itself calls not done, or what lacks an expected file, is not offered as done first.
                 let is_missing = |g: &usize| self.phases[p].is_file_missing(*g);
                 let is_denied = is_unproven && (self.denies(p) || focus.iter().any(is_missing));
@@ -427,7 +431,7 @@ impl Run {
                 match self.session_mut(p) {
                     Some(session) if alive && session.nudges < limit => {
                         session.nudges += 1;
-                        self.phases[p].end_cause = judgment.cause();
+                        self.phases[p].succession.end_cause = judgment.cause();
                         self.nudge(p, focus.to_vec());
                     }
                     _ => self.end_with_default_successor(p, judgment),
@@ -455,7 +459,7 @@ impl Run {
     /// The session is over. It ends first, so that nothing moves while what it leaves is measured and written down;
     /// `start_successor` does that before another begins.
     pub(super) fn replace_session(&mut self, p: usize, then: SuccessorReason, because: EndCause) {
-        self.phases[p].end_cause = because;
+        self.phases[p].succession.end_cause = because;
         if let Some(session) = self.session_mut(p) {
             session.at_work = SessionQueries::default();
         }
@@ -474,7 +478,7 @@ impl Run {
         if self.has_live_session(p) {
             return self.end_session(p, OnSessionEnd::StartSuccessor(then), "another session takes over");
         }
-        if self.phases[p].has_unrecorded_progress && self.phases[p].session.is_some() {
+        if self.phases[p].handoffs.has_unrecorded_progress && self.phases[p].session.is_some() {
             return self.measure_after_exit(p, then);
         }
         if then == SuccessorReason::Parts {
@@ -483,7 +487,7 @@ impl Run {
         if self.pause_at_ceiling(p) {
             return;
         }
-        if self.phases[p].split_request.is_some() {
+        if self.phases[p].split.request.is_some() {
             return self.scope(p, SplitTrigger::Requested);
         }
         let is_last = then == SuccessorReason::Continuation && !self.may_continue(p);
@@ -503,7 +507,7 @@ impl Run {
                 self.request_spawn(p)
             }
             SuccessorReason::Continuation => {
-                self.phases[p].continuations += 1;
+                self.phases[p].succession.continuations += 1;
                 self.request_spawn(p);
             }
             SuccessorReason::Retry => self.retry(p),
@@ -512,21 +516,22 @@ impl Run {
 
     fn retry(&mut self, p: usize) {
         let limit = self.workflow.limits.retries;
-        let because = self.phases[p].end_cause.user_text().to_owned();
+        let because = self.phases[p].succession.end_cause.user_text().to_owned();
         let id = self.phases[p].spec.id.clone();
         // Nobody asked for this review by name: one session is what it is worth.
         if self.is_default_review(p) {
             return self.pause(p, PauseReason::Blocked, because);
         }
         // Progress makes a failure the first one again.
-        let (retries, done) = (self.phases[p].retries_used(), self.phases[p].done_count());
-        (self.phases[p].retries, self.phases[p].done_at_retry) = (retries, done);
-        if self.phases[p].retries >= limit {
+        let done = self.phases[p].done_count();
+        let retries = self.phases[p].succession.retries_used(done);
+        (self.phases[p].succession.retries, self.phases[p].succession.done_at_retry) = (retries, done);
+        if self.phases[p].succession.retries >= limit {
             let text = format!("Phase {id} failed {} times: {because}", limit + 1);
             return self.pause(p, PauseReason::Blocked, text);
         }
-        self.phases[p].retries += 1;
-        let attempt = self.phases[p].retries;
+        self.phases[p].succession.retries += 1;
+        let attempt = self.phases[p].succession.retries;
         let after = self.backoff(attempt - 1);
         self.notify(ProgressEvent::Retrying { phase: id, attempt, of: limit, after, because });
         self.phases[p].step = PhaseStep::Backoff { until: self.now + after };
@@ -541,17 +546,20 @@ impl Run {
     /// be finished, files that the session changed are that.
     fn may_continue(&self, p: usize) -> bool {
         let phase = &self.phases[p];
-        let has_moved = || phase.open_objectives().count() == 1 && phase.changed_by_session() > 0;
-        let idle = phase.continuations > 0 && phase.objectives_done_by_session == 0 && !has_moved();
-        phase.continuations < self.continuations_allowed(p) && !idle
+        let has_moved =
+            || phase.open_objectives().count() == 1 && phase.measurements.changed_by_session() > 0;
+        let idle = phase.succession.continuations > 0
+            && phase.succession.objectives_done_by_session == 0
+            && !has_moved();
+        phase.succession.continuations < self.continuations_allowed(p) && !idle
     }
 
     pub(super) fn why_no_continuation(&self, p: usize) -> String {
         let phase = &self.phases[p];
         if self.is_out_of_turns(p) {
             self.why_out_of_turns(p)
-        } else if phase.continuations >= self.continuations_allowed(p) {
-            format!("its {} continuations are used up", phase.continuations)
+        } else if phase.succession.continuations >= self.continuations_allowed(p) {
+            format!("its {} continuations are used up", phase.succession.continuations)
         } else {
             "the last continuation finished none".to_owned()
         }

@@ -12,8 +12,7 @@ use crate::workflow::{Acceptance, Objective, PhaseLoop, PhaseSpec, ReviewRequire
 
 use super::Run;
 use super::end_cause::EndCause;
-use super::phase::{FINDINGS_BYTES, ObjectiveState, Phase};
-use super::review_score::ReviewScore;
+use super::phase::{FINDINGS_BYTES, ObjectiveState, Phase, ReviewScore, VerificationState};
 use super::step::{OnRestore, OnSessionEnd, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::text_format::{cut, excerpt, named, tail_line};
@@ -63,17 +62,17 @@ fn score_of(line: &str) -> Option<u32> {
 impl Run {
     /// A reviewer that submitted nothing may have given its score in its answer.
     pub(super) fn extract_review_score(&mut self, p: usize) {
-        if self.phases[p].origin != PhaseOrigin::Review || self.phases[p].submitted_review.is_some() {
+        if self.phases[p].lineage.origin != PhaseOrigin::Review || self.phases[p].review.submitted.is_some() {
             return;
         }
         let said = self.session(p).and_then(|session| ReviewScore::from_answer(&session.answer_tail));
-        self.phases[p].submitted_review = said;
+        self.phases[p].review.submitted = said;
     }
 
     /// The findings go back: to where the loop begins, or to the objectives of the phase that they are about; to a person where that
     /// was enough.
     pub(super) fn send_back(&mut self, p: usize, of: &[usize], attempt: u32, because: &str, text: String) {
-        self.phases[p].end_cause = EndCause::from_host(because);
+        self.phases[p].succession.end_cause = EndCause::from_host(because);
         if self.phases[p].spec.repeat.is_some() {
             // Everything in the loop is open again anyway, once the next walk begins.
             return self.end_session(p, OnSessionEnd::Iterate, "the loop begins again");
@@ -100,17 +99,17 @@ impl Run {
         let Some(ReviewRequirement { role, .. }) = self.phases[p].spec.review.clone() else {
             return self.complete(p);
         };
-        self.phases[p].reviews += 1;
+        self.phases[p].review.rounds += 1;
         let phase = &self.phases[p];
-        let (id, round) = (phase.spec.id.clone(), phase.reviews);
+        let (id, round) = (phase.spec.id.clone(), phase.review.rounds);
         // A role that the phase works in as well is played by the agent of the phase, where the review is the default.
-        let is_own_role = phase.reviewed_by_default && role == phase.spec.role;
+        let is_own_role = phase.review.is_default && role == phase.spec.role;
         let agent = phase.spec.agent.clone().filter(|_| is_own_role);
         let review = self.free_phase_id(&format!("{id}-review"));
-        let told = std::mem::take(&mut self.phases[p].review_instructions);
+        let told = std::mem::take(&mut self.phases[p].review.instructions);
         let phase = &self.phases[p];
         // The title of a part is a policy's, and an objective is the workflow's.
-        let title = match phase.origin {
+        let title = match phase.lineage.origin {
             PhaseOrigin::Split => String::new(),
             _ => format!(": {}", phase.spec.title),
         };
@@ -126,14 +125,14 @@ impl Run {
             agent,
             ..self.host_phase_spec(p, review.clone(), objective)
         };
-        self.add_host_phase(p, Phase { origin: PhaseOrigin::Review, ..Phase::new(spec) });
+        self.add_host_phase(p, PhaseOrigin::Review, Phase::new(spec));
         self.phases[p].step = PhaseStep::UnderReview { review };
     }
 
     /// The review is over, one way or another. What it did to the tree is looked at and put back first.
     pub(super) fn end_review(&mut self, p: usize) {
         let PhaseStep::UnderReview { review } = self.phases[p].step.clone() else { return };
-        match self.phases[p].commit {
+        match self.phases[p].verification.commit {
             Some(_) => self.request_restore(p, OnRestore::Review(review)),
             None => {
                 let altered = self.altered_by_review(p, &review);
@@ -149,8 +148,8 @@ impl Run {
         let (left, said, refused) = match reviewed {
             Some(review) => (
                 review.step == PhaseStep::Skipped,
-                review.submitted_review.take(),
-                review.refused_report_this_session.take(),
+                review.review.submitted.take(),
+                review.assessment.refused_report_this_session.take(),
             ),
             None => (true, None, None),
         };
@@ -159,7 +158,7 @@ impl Run {
             Some(_) if !altered.is_empty() => self.reject_modifying_review(p, altered),
             Some(said) => self.scored(p, said, threshold),
             // Nobody asked for this review by name: no other session is asked for it, and only a person merges what nobody looked at.
-            None if self.phases[p].reviewed_by_default && self.phases[p].own_review_score.is_none() => {
+            None if self.phases[p].review.is_default_without_score() => {
                 let phase = self.phases[p].spec.id.clone();
                 if self.workflow.accept == Some(Acceptance::Answer) {
                     self.notify(ProgressEvent::NotReviewed { phase });
@@ -174,16 +173,16 @@ impl Run {
             }
             // A person left it: it is not held to a review, and what one said before is of no weight.
             None if left => {
-                self.phases[p].verified = None;
+                self.phases[p].verification.passed = None;
                 self.complete(p);
             }
             None => {
-                self.phases[p].reviews_without_score += 1;
-                if self.phases[p].reviews_without_score <= self.workflow.limits.retries {
+                self.phases[p].review.without_score += 1;
+                if self.phases[p].review.without_score <= self.workflow.limits.retries {
                     return self.begin_review(p);
                 }
                 let phase = &mut self.phases[p];
-                let times = std::mem::take(&mut phase.reviews_without_score);
+                let times = std::mem::take(&mut phase.review.without_score);
                 let text = format!(
                     "Phase {} was reviewed {times} times, and no review gave a score.",
                     phase.spec.id
@@ -195,11 +194,11 @@ impl Run {
 
     /// Whether this is a review that nobody asked for by name, of a part that has no score yet.
     pub(super) fn is_default_review(&self, p: usize) -> bool {
-        let parent = self.phases[p].parent.as_ref().and_then(|parent| self.phase_index(parent));
+        let parent = self.phases[p].lineage.parent.as_ref().and_then(|parent| self.phase_index(parent));
         let of = parent
-            .filter(|_| self.phases[p].origin == PhaseOrigin::Review)
+            .filter(|_| self.phases[p].lineage.origin == PhaseOrigin::Review)
             .map(|parent| &self.phases[parent]);
-        of.is_some_and(|part| part.reviewed_by_default && part.own_review_score.is_none())
+        of.is_some_and(|part| part.review.is_default_without_score())
     }
 
     /// What the session that looked at a phase did to files that were there, in a folder that it shares. Where others work in it as
@@ -208,8 +207,9 @@ impl Run {
         let (phase, Some(review)) = (&self.phases[p], self.phase_index(review)) else { return Vec::new() };
         let is_named =
             |path: &String| phase.objectives.iter().any(|objective| objective.spec.files.contains(path));
-        let has_company = phase.has_company || !self.live_phases_in_same_folder(p).is_empty();
+        let has_company = phase.measurements.has_company || !self.live_phases_in_same_folder(p).is_empty();
         let altered = self.phases[review]
+            .measurements
             .facts
             .changed
             .iter()
@@ -223,7 +223,7 @@ impl Run {
     /// review did to it, and is verified and reviewed again (D3).
     fn reject_modifying_review(&mut self, p: usize, altered: &[String]) {
         let phase = &self.phases[p];
-        let (id, round) = (phase.spec.id.clone(), phase.reviews);
+        let (id, round) = (phase.spec.id.clone(), phase.review.rounds);
         let named = named(altered);
         let because = format!("its review changed what it looked at: {named}");
         let findings = format!(
@@ -237,8 +237,8 @@ impl Run {
     pub(super) fn scored(&mut self, p: usize, said: ReviewScore, threshold: u32) {
         let passed = said.score >= threshold;
         let phase = &mut self.phases[p];
-        (phase.own_review_score, phase.reviews_without_score) = (Some(said.score), 0);
-        let (id, round) = (phase.spec.id.clone(), phase.reviews);
+        phase.review.set_score(said.score);
+        let (id, round) = (phase.spec.id.clone(), phase.review.rounds);
         let (score, summary) = (said.score, said.summary.clone());
         self.notify(ProgressEvent::Reviewed { phase: id.clone(), score, passed, summary });
         if passed {
@@ -263,7 +263,7 @@ impl Run {
     /// own words.
     fn review_objection(&mut self, p: usize, said: &ReviewScore) -> Option<String> {
         let phase = &mut self.phases[p];
-        phase.unproven_objectives = phase.open_objectives().map(|(g, _)| g).collect();
+        phase.assessment.unproven_objectives = phase.open_objectives().map(|(g, _)| g).collect();
         let open: Vec<&str> =
             phase.open_objectives().map(|(_, objective)| objective.spec.id.as_str()).collect();
         match open.len() {
@@ -290,13 +290,13 @@ impl Run {
 
     /// The same after a review: commands have passed before it began, where there are any.
     fn complete_checked(&mut self, p: usize) {
-        self.phases[p].verified = (!self.phases[p].checks().is_empty()).then_some(true);
+        self.phases[p].verification.passed = (!self.phases[p].checks().is_empty()).then_some(true);
         self.complete(p);
     }
 
     /// The phase is done, or what its sub-phases made goes back to where it began.
     pub(super) fn complete(&mut self, p: usize) {
-        if self.phases[p].active_split.is_some() {
+        if self.phases[p].split.active.is_some() {
             return self.request_landing(p);
         }
         self.write_closing_handoff(p);
@@ -307,39 +307,35 @@ impl Run {
         let Some(PhaseLoop { from, at_most }) = self.phases[p].spec.repeat.clone() else {
             return self.start_successor(p, SuccessorReason::Uncounted);
         };
-        let (id, walked) = (self.phases[p].spec.id.clone(), self.phases[p].iteration);
+        let (id, walked) = (self.phases[p].spec.id.clone(), self.phases[p].loop_position.iteration);
         let first = self.phase_index(&from).filter(|first| *first <= p);
-        let rounds = walked - self.phases[p].iterations_before_reset;
+        let rounds = self.phases[p].loop_position.iterations_counted();
         let (Some(first), true) = (first, rounds < at_most) else {
-            let told = match self.phases[p].findings.trim() {
-                "" => self.phases[p].end_cause.user_text().to_owned(),
+            let told = match self.phases[p].verification.findings.trim() {
+                "" => self.phases[p].succession.end_cause.user_text().to_owned(),
                 findings => tail_line(findings),
             };
             let text = format!("The loop from {from} to {id} was walked {rounds} times: {told}");
-            let because = self.phases[p].end_cause.user_text().to_owned();
+            let because = self.phases[p].succession.end_cause.user_text().to_owned();
             self.reopen_affected(p, &[], &because);
             return self.ask_person(p, PauseReason::Blocked, text);
         };
-        if self.phases[p].active_split.is_some() {
+        if self.phases[p].split.active.is_some() {
             // The next walk begins with what there is of this one, as it would where nothing was split.
             return self.request_landing(p);
         }
         let last = &self.phases[p];
-        let (findings, because) = (last.findings.clone(), last.end_cause.clone());
-        let (log, at) = (last.verification.clone(), last.verified_at);
+        let (verification, because) = (last.verification.clone(), last.succession.end_cause.clone());
         let turns_used: Vec<u32> = (first..=p).map(|q| self.turns_used(q)).collect();
         let now = self.now;
         for (q, turns) in (first..=p).zip(turns_used) {
             let phase = &mut self.phases[q];
-            if phase.origin == PhaseOrigin::Workflow && (phase.is_over() || q == p) {
-                phase.reset_for_iteration(turns, now);
-                // Whoever mends it has to know what was found, whichever phase of the loop that is.
-                phase.findings.clone_from(&findings);
-                (phase.verification, phase.verified_at) = (log.clone(), at);
+            if phase.lineage.origin == PhaseOrigin::Workflow && (phase.is_over() || q == p) {
+                phase.reset_for_iteration(turns, &verification, now);
             }
         }
-        self.phases[first].end_cause = because;
-        let of = at_most + self.phases[p].iterations_before_reset;
+        self.phases[first].succession.end_cause = because;
+        let of = at_most + self.phases[p].loop_position.iterations_before_reset;
         self.notify(ProgressEvent::Iterating { from, by: id, iteration: walked + 1, of });
     }
 
@@ -367,34 +363,33 @@ impl Run {
         }
     }
 
-    pub(super) fn add_host_phase(&mut self, p: usize, own: Phase) {
-        let parent = self.phases[p].spec.id.clone();
-        let (depth, tree) = (self.phases[p].depth, self.phases[p].tree.clone());
-        self.insert_sub_phases(p, [Phase { parent: Some(parent), depth: depth + 1, tree, ..own }]);
+    pub(super) fn add_host_phase(&mut self, p: usize, origin: PhaseOrigin, own: Phase) {
+        let parent = &self.phases[p];
+        let lineage = parent.lineage.below(parent.spec.id.clone(), origin);
+        let tree = parent.tree.clone();
+        self.insert_sub_phases(p, [Phase { lineage, tree, ..own }]);
     }
 }
 
 impl Phase {
-    /// Open again, for another walk of its loop. What was tried and decided stays known; turns and continuations are new.
-    fn reset_for_iteration(&mut self, turns_used: u32, now: UnixMs) {
+    /// Open again, for another walk of its loop. What was tried and decided stays known; turns and continuations are new. Every
+    /// phase of the loop gets what the `last` one has found, since the findings may be about any of them.
+    fn reset_for_iteration(&mut self, turns_used: u32, last: &VerificationState, now: UnixMs) {
         for objective in &mut self.objectives {
             objective.set_status(ObjectiveStatus::Open, now);
             let ObjectiveState { remark, times, spec, .. } = objective.clone();
             *objective = ObjectiveState { remark, times, ..ObjectiveState::new(spec) };
         }
-        self.iteration += 1;
+        self.loop_position.advance(self.sessions.len());
         self.step = PhaseStep::Pending;
         self.session = None;
-        self.sessions_before_iteration = self.sessions.len();
-        self.has_unrecorded_progress = false;
-        self.split_request = None;
+        self.handoffs.has_unrecorded_progress = false;
+        self.split.request = None;
         self.disputes.clear();
-        (self.turns_before_reset, self.max_turns) = (turns_used, 0);
-        (self.continuations, self.retries, self.verifications, self.reviews) = (0, 0, 0, 0);
-        self.done_at_retry = 0;
-        (self.verified, self.own_review_score, self.commit) = (None, None, None);
-        self.findings.clear();
-        self.end_cause = EndCause::default();
+        (self.turns.before_reset, self.turns.max) = (turns_used, 0);
+        self.succession.reset_for_iteration();
+        self.review.reset_for_iteration();
+        self.verification.reset_for_iteration(last);
     }
 }
 

@@ -13,7 +13,7 @@ impl Run {
     /// Commits the work of a phase that has a tree of its own. Where it works in the workspace, there is nothing of ours to commit.
     pub(super) fn request_commit(&mut self, p: usize) {
         let phase = &self.phases[p];
-        if phase.tree.is_workspace() || phase.is_made_by_host() {
+        if phase.tree.is_workspace() || phase.lineage.is_made_by_host() {
             return self.verify_committed(p);
         }
         let done =
@@ -29,7 +29,8 @@ impl Run {
     /// commit would be verified, and would not land.
     fn needs_clean_checkout(&self, p: usize) -> bool {
         self.phases[p]
-            .active_split
+            .split
+            .active
             .as_ref()
             .is_some_and(|split| split.sessions_at_checkout < self.sessions_in(p))
     }
@@ -46,7 +47,7 @@ impl Run {
         let id = self.phases[p].spec.id.clone();
         let (missing, ignored) = match outcome {
             ActionOutcome::Committed { commit, missing, ignored, unseen } => {
-                self.phases[p].commit = Some(commit.clone());
+                self.phases[p].verification.commit = Some(commit.clone());
                 self.notify_ignored_files(p, unseen);
                 (missing, ignored)
             }
@@ -77,7 +78,7 @@ impl Run {
     /// The tree is checked out anew: it is made ready again before its commands run.
     fn verify_after_checkout(&mut self, p: usize) {
         let sessions = self.sessions_in(p);
-        if let Some(split) = &mut self.phases[p].active_split {
+        if let Some(split) = &mut self.phases[p].split.active {
             split.sessions_at_checkout = sessions;
         }
         self.prepare_integration_tree(p);
@@ -86,10 +87,8 @@ impl Run {
     /// Each path is told once.
     fn notify_ignored_files(&mut self, p: usize, unseen: &[String]) {
         let phase = &mut self.phases[p];
-        let files: Vec<String> =
-            unseen.iter().filter(|path| !phase.reported_ignored_files.contains(path)).cloned().collect();
+        let files = phase.verification.newly_ignored(unseen);
         if !files.is_empty() {
-            phase.reported_ignored_files.extend(files.iter().cloned());
             let phase = phase.spec.id.clone();
             self.notify(ProgressEvent::Unseen { phase, files });
         }
@@ -100,7 +99,7 @@ impl Run {
         let phase = &self.phases[p];
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
         let names_files = phase.objectives.iter().any(|objective| !objective.spec.files.is_empty());
-        let action = match (&phase.commit, &then) {
+        let action = match (&phase.verification.commit, &then) {
             (Some(commit), _) => {
                 let (commit, whole) = (commit.clone(), matches!(then, OnRestore::Review(_)));
                 self.emit(Action::RestoreWorktree { phase: id, tree, commit, whole })
@@ -118,11 +117,11 @@ impl Run {
                     let phase = self.phases[p].spec.id.clone();
                     self.notify(ProgressEvent::LeftOut { phase, files: added.clone() });
                 }
-                let is_again = self.phases[p].checks_repeated;
+                let is_again = self.phases[p].verification.checks_repeated;
                 match then {
                     // What a command changes may be what it passed on, such as files that it formats: the same once more.
                     OnRestore::Checks if !changed.is_empty() && !is_again => {
-                        self.phases[p].checks_repeated = true;
+                        self.phases[p].verification.checks_repeated = true;
                         self.request_commit(p);
                     }
                     OnRestore::Checks if !changed.is_empty() => self.fail_unstable_checks(p, changed),
@@ -169,7 +168,7 @@ impl Run {
 
     /// The commands passed, and the work is not there as it was: it goes back, within the bound of verifications.
     fn fail_checks_on_changed_work(&mut self, p: usize, because: &str) {
-        let attempt = self.phases[p].verifications;
+        let attempt = self.phases[p].verification.rounds;
         self.record_findings(p, false, format!("{because}. Look at what the commands do to the files."));
         let text = format!("Phase {} was verified {attempt} times; {because}.", self.phases[p].spec.id);
         self.send_back(p, &[], attempt, because, text);

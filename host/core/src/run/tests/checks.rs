@@ -279,10 +279,10 @@ fn a_file_that_an_earlier_phase_changed_is_not_missed() {
     let mut phase = Phase::new(spec);
     let path = "USAGE.md".to_owned();
     assert_eq!(phase.contrary(0).as_deref(), Some("USAGE.md has not changed"));
-    phase.changed_earlier = BTreeSet::from([path.clone()]);
+    phase.measurements.changed_earlier = BTreeSet::from([path.clone()]);
     assert_eq!((phase.state_of(&path), phase.contrary(0)), (FileState::Rewritten, None));
     assert_eq!((phase.changed_for(&[0]), phase.basis(0)), (0, EvidenceKind::Answer));
-    phase.facts.missing = vec![path.clone()];
+    phase.measurements.facts.missing = vec![path.clone()];
     assert_eq!(phase.state_of(&path), FileState::Missing, "it is gone since");
 
     let mut flow = workflow(&[("1", &["a"]), ("2", &["b"])]);
@@ -290,7 +290,7 @@ fn a_file_that_an_earlier_phase_changed_is_not_missed() {
     flow.phases[1].objectives[0].files = vec![path.clone()];
     let mut world = ended(flow, &[]);
     let changed = ChangedFile { path: path.clone(), bytes: 4, exists: true, digest: None, is_new: true };
-    world.run.phases[0].facts = WorkspaceFacts { changed: vec![changed], ..Default::default() };
+    world.run.phases[0].measurements.facts = WorkspaceFacts { changed: vec![changed], ..Default::default() };
     assert_eq!(world.run.changed_earlier(1), BTreeSet::from([path]));
     world.run.phases[0].step = PhaseStep::Pending;
     assert_eq!(world.run.changed_earlier(1), BTreeSet::new(), "it is not over");
@@ -303,14 +303,14 @@ fn what_the_next_run_reads_is_known_by_its_name_and_of_the_rest_a_change_may_be_
     flow.next_run_files = ["job.toml", "tools"].map(str::to_owned).to_vec();
     let mut world = ended(flow, &[]);
     let next_run_files = world.run.workflow.next_run_files.clone();
-    world.run.phases[0].facts = WorkspaceFacts { next_run_files, ..Default::default() };
+    world.run.phases[0].measurements.facts = WorkspaceFacts { next_run_files, ..Default::default() };
     for file in ["job.toml", "tools"] {
         assert!(world.run.may_have_changed(file), "{file}");
     }
     for file in ["job.toml.orig", "tools/agent.sh", "tools2/agent.sh", "other.toml"] {
         assert!(!world.run.may_have_changed(file) && !world.run.may_have_overlooked(file), "{file}");
     }
-    world.run.phases[0].facts = WorkspaceFacts { has_unseen: true, ..Default::default() };
+    world.run.phases[0].measurements.facts = WorkspaceFacts { has_unseen: true, ..Default::default() };
     for named in ["job.toml", "tools/agent.sh"] {
         assert!(!world.run.may_have_changed(named) && !world.run.may_have_overlooked(named), "{named}");
     }
@@ -323,6 +323,6 @@ fn a_check_that_was_changed_beyond_what_is_listed_is_named() {
     let mut flow = workflow(&[("1", &["a"])]);
     flow.phases[0].verify = Some("sh check.sh".into());
     let mut phase = Phase::new(flow.phases.remove(0));
-    phase.facts.next_run_files = vec!["check.sh".into(), "job.toml".into()];
+    phase.measurements.facts.next_run_files = vec!["check.sh".into(), "job.toml".into()];
     assert_eq!(phase.modified_checks()[0].files, ["check.sh"]);
 }

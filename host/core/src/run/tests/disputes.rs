@@ -436,7 +436,7 @@ fn earlier_contents_of_files_are_known() {
     let mut measure = |at, files: &[(&str, &str)]| {
         let changed = files.iter().map(|(path, content)| file(path, content)).collect();
         phase.set_facts(&WorkspaceFacts { changed, ..Default::default() }, UnixMs(at));
-        phase.past_measurements.clone()
+        phase.measurements.past.clone()
     };
     assert!(measure(1, &[("a", "1"), ("b", "1")]).contents.is_empty());
     let measurements = measure(2, &[("a", "2"), ("b", "1")]);
@@ -449,7 +449,7 @@ fn earlier_contents_of_files_are_known() {
     for round in 0..40 {
         measure(4, &[("a", &round.to_string())]);
     }
-    assert_eq!(phase.past_measurements.contents["a"].len(), 16);
+    assert_eq!(phase.measurements.past.contents["a"].len(), 16);
 }
 
 #[test]

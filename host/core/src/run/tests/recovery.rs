@@ -99,7 +99,7 @@ fn a_question_about_what_sessions_ended_by_names_the_policy_that_said_so() {
         while world.run.phases.is_empty() {
             assert!(world.step());
         }
-        world.run.phases[0].judged_by = judged_by.map(str::to_owned);
+        world.run.phases[0].assessment.judged_by = judged_by.map(str::to_owned);
         let asked = world.run.question_about_ending(
             0,
             SplitTrigger::OutOfContinuations,
@@ -281,7 +281,7 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
     }
     let missing = "out/b.txt".to_owned();
     world.run.phases[0].objectives[1].spec.files = vec![missing.clone()];
-    world.run.phases[0].facts.missing = vec![missing];
+    world.run.phases[0].measurements.facts.missing = vec![missing];
     let done = ["a", "b"].map(Into::into).to_vec();
     let decision = CompletionDecision { done, evidence: Vec::new(), reason: "c is open".into() };
     let answered = Assessment {

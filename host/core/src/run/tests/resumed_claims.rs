@@ -87,7 +87,7 @@ fn an_answer_that_was_not_measured_counts_only_with_its_work() {
 fn git_may_have_put_files_there() {
     // A11: another commit, or nothing that differs from the commit.
     let mut phase = reported(workflow(&[("1", &["a"])]), None).run.phases.remove(0);
-    let before = phase.facts.clone();
+    let before = phase.measurements.facts.clone();
     let mut now = WorkspaceFacts { changed: vec![file("a", "1")], ..before.clone() };
     now.git.present = true;
     let mut is_shown = |head: &str, dirty_files| {

@@ -5,7 +5,7 @@ use crate::facts::ChangedFile;
 use crate::input::{Input, PauseAnswer};
 use crate::observation::{ObjectiveStatus, PromptKind};
 use crate::progress::ProgressEvent;
-use crate::run::review_score::ReviewScore;
+use crate::run::phase::ReviewScore;
 use crate::run::step::PhaseStep;
 use crate::run::tests::test_run::{TestRun, workflow};
 use crate::view::{PhaseOrigin, RunStatus};
@@ -109,7 +109,7 @@ fn a_review_that_changes_what_it_looks_at_does_not_count() {
     world.reviews = [Some(95)].into();
     let review_of = |world: &TestRun| {
         let mut phases = world.run.phases.iter();
-        phases.position(|phase| phase.origin == PhaseOrigin::Review)
+        phases.position(|phase| phase.lineage.origin == PhaseOrigin::Review)
     };
     while review_of(&world).is_none() {
         assert!(world.step());
@@ -123,16 +123,23 @@ fn a_review_that_changes_what_it_looks_at_does_not_count() {
         is_new: path == "coverage.txt",
     };
     let found = vec![file("gone.txt", false), file("made.txt", true), file("coverage.txt", true)];
-    world.run.phases[review].facts.changed = found;
+    world.run.phases[review].measurements.facts.changed = found;
     let id = world.run.phases[review].spec.id.clone();
     let said = ReviewScore { score: 95, summary: "right".into(), findings: Vec::new() };
-    world.run.phases[review].submitted_review = Some(said);
+    world.run.phases[review].review.submitted = Some(said);
     world.run.phases[0].step = PhaseStep::UnderReview { review: id };
     world.run.end_review(0);
     let work = &world.run.phases[0];
     assert!(!work.is_finished(), "whoever made it sees that it is there");
-    assert!(work.findings.contains("gone.txt is gone, made.txt is changed."), "{}", work.findings);
-    assert!(!work.findings.contains("coverage.txt"), "what a check leaves behind changes nothing");
+    assert!(
+        work.verification.findings.contains("gone.txt is gone, made.txt is changed."),
+        "{}",
+        work.verification.findings
+    );
+    assert!(
+        !work.verification.findings.contains("coverage.txt"),
+        "what a check leaves behind changes nothing"
+    );
 }
 
 #[test]
@@ -181,7 +188,7 @@ fn a_review_that_passes_what_is_open_again_is_put_to_a_person_at_once() {
         question.text,
         "The review of 1 gives 90 of 100, and objective printer was opened again meanwhile. Is it good enough to go on with?"
     );
-    assert_eq!(world.run.phases[0].unproven_objectives, [1]);
+    assert_eq!(world.run.phases[0].assessment.unproven_objectives, [1]);
     world.put(Input::Answered { question: question.id, choice: PauseAnswer::Accept, message: None });
     world.go();
     assert!(world.run.phases[0].is_finished());

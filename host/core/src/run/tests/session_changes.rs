@@ -13,7 +13,9 @@ fn of_one_file() -> Phase {
     spec.objectives.iter_mut().for_each(|objective| objective.files = vec!["out.txt".into()]);
     let changed =
         vec![ChangedFile { path: "out.txt".into(), bytes: 4, exists: true, digest: None, is_new: true }];
-    Phase { facts: WorkspaceFacts { changed, ..Default::default() }, ..Phase::new(spec) }
+    let mut phase = Phase::new(spec);
+    phase.measurements.facts.changed = changed;
+    phase
 }
 
 #[test]
@@ -22,9 +24,9 @@ fn a_file_that_another_objective_was_done_by_shows_nothing_of_this_one() {
     let mut phase = of_one_file();
     assert_eq!(phase.changed_for(&[1]), 1, "it may have been done ahead");
     phase.objectives[0].status = ObjectiveStatus::Done;
-    phase.focus_baseline = (vec![1], phase.facts.clone());
+    phase.measurements.focus_baseline = (vec![1], phase.measurements.facts.clone());
     assert_eq!((phase.changed_for(&[1]), phase.basis(1)), (0, EvidenceKind::Answer));
-    phase.facts.changed[0].bytes = 9;
+    phase.measurements.facts.changed[0].bytes = 9;
     assert_eq!((phase.changed_for(&[1]), phase.basis(1)), (1, EvidenceKind::Files));
 }
 
@@ -33,16 +35,16 @@ fn what_was_written_with_the_content_that_it_had_shows_nothing() {
     // A11
     let mut phase = of_one_file();
     let written = vec![WrittenFile { path: "out.txt".into(), at_ns: 7 }];
-    phase.facts = WorkspaceFacts { written, ..Default::default() };
+    phase.measurements.facts = WorkspaceFacts { written, ..Default::default() };
     assert_eq!(phase.changed_for(&[0]), 0);
     assert_eq!(phase.state_of(&"out.txt".to_owned()), FileState::Rewritten);
     assert_eq!(phase.contrary(0), None, "its agent may report that it is as it should be");
     // What a session that is gone had changed is written again by this one.
     let mut phase = of_one_file();
-    phase.session_baseline = phase.facts.clone();
-    phase.focus_baseline = (vec![0], phase.facts.clone());
+    phase.measurements.session_baseline = phase.measurements.facts.clone();
+    phase.measurements.focus_baseline = (vec![0], phase.measurements.facts.clone());
     assert_eq!(phase.changed_for(&[0]), 0);
-    phase.facts.written = vec![WrittenFile { path: "out.txt".into(), at_ns: 8 }];
+    phase.measurements.facts.written = vec![WrittenFile { path: "out.txt".into(), at_ns: 8 }];
     assert_eq!(phase.changed_for(&[0]), 1);
 }
 
@@ -51,7 +53,7 @@ fn a_session_that_called_nothing_has_changed_nothing() {
     // A11: a file that the user edits meanwhile is no evidence of the agent's work.
     let mut phase = of_one_file();
     assert!(phase.changed_for(&[0]) > 0);
-    phase.session_may_have_written = false;
+    phase.measurements.session_may_have_written = false;
     assert_eq!(phase.changed_for(&[0]), 0);
 }
 
@@ -59,9 +61,9 @@ fn a_session_that_called_nothing_has_changed_nothing() {
 fn where_others_work_in_the_same_folder_only_named_files_count() {
     // A11, D12
     let mut phase = of_one_file();
-    phase.facts.changed[0].path = "of-another.txt".into();
+    phase.measurements.facts.changed[0].path = "of-another.txt".into();
     assert_eq!(phase.changed_for(&[0]), 1);
-    phase.has_company = true;
+    phase.measurements.has_company = true;
     assert_eq!(phase.changed_for(&[0]), 0);
 }
 

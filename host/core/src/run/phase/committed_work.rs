@@ -5,17 +5,17 @@ use crate::view::CommitSummary;
 
 /// What of a phase is committed in the workspace.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct CommittedWork {
+pub(in crate::run) struct CommittedWork {
     /// Oldest first.
-    pub(super) commits: Vec<CommitSummary>,
+    pub(in crate::run) commits: Vec<CommitSummary>,
     /// Objectives that were done at one of them, by their place.
-    pub(super) objectives: Vec<usize>,
+    pub(in crate::run) objectives: Vec<usize>,
     /// Commits that were asked for.
-    pub(super) asked: u32,
+    pub(in crate::run) asked: u32,
     /// Why the last commit failed. A later one of the phase holds what that one was to hold.
-    pub(super) failed: Option<String>,
-    /// Somebody else worked in the same folder.
-    pub(super) folder_was_shared: bool,
+    pub(in crate::run) failed: Option<String>,
+    /// Another phase worked in the same folder.
+    pub(in crate::run) folder_was_shared: bool,
     /// Its last review, until a session works on it again.
-    pub(super) review: Option<PhaseId>,
+    pub(in crate::run) review: Option<PhaseId>,
 }
