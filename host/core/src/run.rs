@@ -10,7 +10,7 @@
 //! | `run/phase/records.rs`, `run/phase/handoffs.rs`, `run/phase/artifacts.rs` | of a phase: what its agents leave |
 //! | `run/phase/split_state.rs` | of a phase: its splits |
 //! | `run/handoff_state.rs`, `run/dispute_record.rs`, `run/accepted_files.rs`, `run/large_text.rs`, `run/phase_activity.rs` | parts of the state of a phase |
-//! | `run/run_index.rs` | where in it something is |
+//! | `run/phase_list.rs`, `run/run_index.rs` | the phases in order; where something is |
 //! | `run/input_validation.rs` | which inputs can happen |
 //! | `run/deadlines.rs` | clocks and deadlines |
 //! | `run/session_start.rs` | the first steps of a phase and of a session |
@@ -81,6 +81,7 @@ mod past_measurements;
 mod pauses;
 mod phase;
 mod phase_activity;
+mod phase_list;
 mod phase_position;
 mod policy_outcomes;
 mod prompt_offload;
@@ -128,6 +129,7 @@ use bindings::BindingTable;
 use end_cause::EndCause;
 use phase::Phase;
 use phase_activity::FailedCall;
+use phase_list::{PhaseIndex, PhaseList};
 use policy_outcomes::PolicyOutcomes;
 use run_index::RunIndex;
 use session::Session;
@@ -161,7 +163,7 @@ pub struct Run {
     host_last_active: UnixMs,
     last_action_id: ActionId,
     last_request_id: RequestId,
-    phases: Vec<Phase>,
+    phases: PhaseList,
     index: RunIndex,
     sessions: BTreeMap<SessionId, Session>,
     open_intents: BTreeMap<ActionId, Intent>,
@@ -204,7 +206,7 @@ impl Run {
             host_last_active: UnixMs(0),
             last_action_id: ActionId(0),
             last_request_id: RequestId(0),
-            phases: Vec::new(),
+            phases: PhaseList::default(),
             index: RunIndex::default(),
             sessions: BTreeMap::new(),
             open_intents: BTreeMap::new(),
@@ -280,7 +282,7 @@ impl Run {
     }
 
     /// The one phase that an input can move by itself; none where there may be others.
-    fn phase_moved_by(&self, input: &Input) -> Option<usize> {
+    fn phase_moved_by(&self, input: &Input) -> Option<PhaseIndex> {
         match input {
             Input::Agent { session, .. } | Input::SessionEnded { session, .. } => self.phase_of(session),
             Input::Outcome { action, .. } => self.phase_waiting_for(*action),
@@ -417,7 +419,7 @@ impl Run {
     }
 
     /// Does something with every phase that there is now. What it does may put others between them.
-    fn for_each_phase(&mut self, mut each: impl FnMut(&mut Self, usize)) {
+    fn for_each_phase(&mut self, mut each: impl FnMut(&mut Self, PhaseIndex)) {
         let ids: Vec<PhaseId> = self.phases.iter().map(|phase| phase.spec.id.clone()).collect();
         for id in ids {
             if let Some(p) = self.phase_index(&id) {
@@ -426,15 +428,15 @@ impl Run {
         }
     }
 
-    fn session(&self, p: usize) -> Option<&Session> {
+    fn session(&self, p: PhaseIndex) -> Option<&Session> {
         self.sessions.get(self.phases[p].session.as_ref()?)
     }
 
-    fn session_mut(&mut self, p: usize) -> Option<&mut Session> {
+    fn session_mut(&mut self, p: PhaseIndex) -> Option<&mut Session> {
         self.sessions.get_mut(self.phases[p].session.as_ref()?)
     }
 
-    fn has_live_session(&self, p: usize) -> bool {
+    fn has_live_session(&self, p: PhaseIndex) -> bool {
         self.session(p).is_some_and(Session::is_alive)
     }
 

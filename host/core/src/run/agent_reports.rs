@@ -10,6 +10,7 @@ use crate::view::PhaseOrigin;
 use super::Run;
 use super::phase::ReviewScore;
 use super::phase::{ObjectiveReport, ObjectiveState, Phase};
+use super::phase_list::PhaseIndex;
 
 /// Reports that are known when they come again: many times what a session makes, and it is its own reports that a session
 /// repeats after a reconnect (D1).
@@ -44,7 +45,7 @@ impl SeenReports {
 impl Run {
     /// An agent that asks for smaller scopes has not done what it names there, whatever was reported of it before: its last word
     /// counts (A11).
-    fn reopen_split_objectives(&mut self, p: usize, groups: &[SplitGroupReport]) {
+    fn reopen_split_objectives(&mut self, p: PhaseIndex, groups: &[SplitGroupReport]) {
         let session = self.phases[p].session.clone();
         if session.is_some() {
             let named = |objective: &ObjectiveState| {
@@ -56,7 +57,7 @@ impl Run {
 
     /// A handoff behind a report of done is the later word: what its next action names by an id or a file is not done, unless that
     /// names something that is open (A11, C23).
-    fn reopen_next_objectives(&mut self, p: usize, from: Option<&SessionId>, next: &str) {
+    fn reopen_next_objectives(&mut self, p: PhaseIndex, from: Option<&SessionId>, next: &str) {
         let objectives = &self.phases[p].objectives;
         if objectives.iter().any(|objective| !objective.is_done() && objective.is_named_in(next)) {
             return;
@@ -68,7 +69,7 @@ impl Run {
     /// What a session, or whichever where nobody says, reported as done is not, where it is meant.
     fn reopen_reported(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         by: Option<&SessionId>,
         is_meant: impl Fn(&ObjectiveState) -> bool,
         because: &str,
@@ -84,12 +85,12 @@ impl Run {
 
     /// The phase in which a report of a session counts for an objective. Sub-phases stand after their parent and hold the objective
     /// too: the newest holder counts. Once that is over, a session of the parent mends it where the parts came together.
-    fn phase_holding(&self, objective: &ObjectiveId, from: Option<&SessionId>) -> Option<usize> {
+    fn phase_holding(&self, objective: &ObjectiveId, from: Option<&SessionId>) -> Option<PhaseIndex> {
         let holds = |p: &Phase| p.objectives.iter().any(|g| &g.spec.id == objective);
         let is_own = |p: &Phase| from.is_some_and(|id| p.sessions.contains(id)) && holds(p);
-        let newest = self.phases.iter().rposition(holds);
+        let newest = self.phases.rposition(holds);
         let is_open = newest.is_some_and(|p| !self.phases[p].is_over());
-        let own = self.phases.iter().position(is_own).filter(|_| !is_open);
+        let own = self.phases.position(is_own).filter(|_| !is_open);
         own.or(newest)
     }
 
@@ -126,8 +127,8 @@ impl Run {
         let phase = match report {
             AgentReport::ObjectiveUpdate { objective, .. } => self.phase_holding(objective, from),
             _ => from
-                .and_then(|id| self.phases.iter().position(|p| p.sessions.contains(id)))
-                .or_else(|| self.phases.iter().position(Phase::is_active)),
+                .and_then(|id| self.phases.position(|p| p.sessions.contains(id)))
+                .or_else(|| self.phases.position(Phase::is_active)),
         };
         let Some(p) = phase else { return };
         if let AgentReport::Refused { why } = report {

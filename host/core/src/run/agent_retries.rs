@@ -4,6 +4,7 @@ use crate::facts::ErrorSignal;
 use crate::progress::ProgressEvent;
 
 use super::Run;
+use super::phase_list::PhaseIndex;
 use super::session::{LAST_BYTES, Session};
 use super::text_format::{cut, one_line};
 
@@ -14,7 +15,7 @@ const RETRIES: &str = "retries: ";
 
 impl Run {
     /// What it means is the policy's to say.
-    pub(super) fn on_agent_retry(&mut self, p: usize, signal: &ErrorSignal) {
+    pub(super) fn on_agent_retry(&mut self, p: PhaseIndex, signal: &ErrorSignal) {
         let phase = self.phases[p].spec.id.clone();
         let Some(session) = self.session_mut(p) else { return };
         session.retries += 1;

@@ -11,6 +11,7 @@ use crate::progress::ProgressEvent;
 use crate::workflow::{PolicyScope, Workflow};
 
 use super::Run;
+use super::phase_list::PhaseIndex;
 
 /// Bindings that are remembered behind the one that decides. A person who rolls back goes one step, seldom two.
 const MAX_REPLACED_BINDINGS: usize = 8;
@@ -416,7 +417,7 @@ impl Run {
     }
 
     /// The narrowest scope of a phase in which somebody is bound for this.
-    pub(super) fn scope_of(&self, p: usize, capability: Capability) -> PolicyScope {
+    pub(super) fn scope_of(&self, p: PhaseIndex, capability: Capability) -> PolicyScope {
         let has = |scope: &PolicyScope| self.bindings.by_scope.contains_key(&(scope.clone(), capability));
         let phase = PolicyScope::Phase { phase: self.workflow_phase(p).clone() };
         if has(&phase) {
@@ -427,7 +428,7 @@ impl Run {
     }
 
     /// Who decides this about a phase.
-    pub(super) fn binding_for(&self, p: usize, capability: Capability) -> Option<&PolicyBinding> {
+    pub(super) fn binding_for(&self, p: PhaseIndex, capability: Capability) -> Option<&PolicyBinding> {
         self.bindings
             .by_scope
             .get(&(self.scope_of(p, capability), capability))
@@ -435,7 +436,7 @@ impl Run {
     }
 
     /// The phase of the workflow that a phase is, or is a part of.
-    fn workflow_phase(&self, p: usize) -> &PhaseId {
+    fn workflow_phase(&self, p: PhaseIndex) -> &PhaseId {
         let mut p = p;
         // Each parent stands before its parts, so this ends.
         while let Some(parent) = self.phases[p].lineage.parent.as_ref().and_then(|id| self.phase_index(id)) {

@@ -11,6 +11,7 @@ use crate::workflow::CommitTime;
 
 use super::Run;
 use super::phase::ObjectiveState;
+use super::phase_list::PhaseIndex;
 use super::step::{OnCommit, PhaseStep};
 use super::text_format::{failure_text, named};
 
@@ -20,7 +21,7 @@ const SUBJECT_CHARS: usize = 72;
 const LINE_CHARS: usize = 200;
 
 impl Run {
-    fn commit_time(&self, p: usize) -> CommitTime {
+    fn commit_time(&self, p: PhaseIndex) -> CommitTime {
         let phase = &self.phases[p];
         let is_ours = phase.lineage.origin == PhaseOrigin::Workflow && phase.tree.is_workspace();
         if is_ours && self.workflow.imported.is_none() {
@@ -31,14 +32,14 @@ impl Run {
     }
 
     /// Whether objectives were done since the last commit, and the phase is not over with them.
-    pub(super) fn commits_at_boundary(&self, p: usize) -> bool {
+    pub(super) fn commits_at_boundary(&self, p: PhaseIndex) -> bool {
         let phase = &self.phases[p];
         self.commit_time(p) == CommitTime::Objective
             && !phase.is_finished()
             && !self.uncommitted_objectives(p).is_empty()
     }
 
-    pub(super) fn commits_at_end(&self, p: usize) -> bool {
+    pub(super) fn commits_at_end(&self, p: PhaseIndex) -> bool {
         self.commit_time(p) != CommitTime::Off
     }
 
@@ -57,13 +58,13 @@ impl Run {
         (is_meant && !review.committed_work.folder_was_shared).then_some(&review.spec.id)
     }
 
-    fn uncommitted_objectives(&self, p: usize) -> Vec<usize> {
+    fn uncommitted_objectives(&self, p: PhaseIndex) -> Vec<usize> {
         let phase = &self.phases[p];
         let done = phase.objectives.iter().enumerate().filter(|(_, objective)| objective.is_done());
         done.map(|(g, _)| g).filter(|g| !phase.committed_work.objectives.contains(g)).collect()
     }
 
-    pub(super) fn request_commit_to_branch(&mut self, p: usize, then: OnCommit) {
+    pub(super) fn request_commit_to_branch(&mut self, p: PhaseIndex, then: OnCommit) {
         let done = self.uncommitted_objectives(p);
         let message = self.commit_message(p, &done);
         let phase = &self.phases[p];
@@ -81,7 +82,7 @@ impl Run {
         self.phases[p].step = PhaseStep::CommittingToBranch { action, then };
     }
 
-    pub(super) fn on_committed_to_branch(&mut self, p: usize, then: OnCommit, outcome: &ActionOutcome) {
+    pub(super) fn on_committed_to_branch(&mut self, p: PhaseIndex, then: OnCommit, outcome: &ActionOutcome) {
         let phase = self.phases[p].spec.id.clone();
         self.phases[p].committed_work.failed = None;
         match outcome {
@@ -117,7 +118,7 @@ impl Run {
     }
 
     /// Everything of the phase is done and written down. What was reported open meanwhile is not done.
-    pub(super) fn finish_phase(&mut self, p: usize) {
+    pub(super) fn finish_phase(&mut self, p: PhaseIndex) {
         if self.phases[p].is_closing() && !self.phases[p].is_finished() {
             return self.boundary(p);
         }
@@ -129,7 +130,7 @@ impl Run {
     }
 
     /// Nothing is to be done of it any more.
-    pub(super) fn close(&mut self, p: usize) {
+    pub(super) fn close(&mut self, p: PhaseIndex) {
         self.phases[p].step = PhaseStep::Done;
         for id in &self.phases[p].sessions {
             if let Some(session) = self.sessions.get_mut(id) {
@@ -142,7 +143,7 @@ impl Run {
     }
 
     /// What was done, how that was shown, and where in the run it was.
-    fn commit_message(&self, p: usize, done: &[usize]) -> String {
+    fn commit_message(&self, p: PhaseIndex, done: &[usize]) -> String {
         let phase = &self.phases[p];
         let objectives: Vec<&ObjectiveState> = done.iter().map(|g| &phase.objectives[*g]).collect();
         let of_objectives = self.commit_time(p) == CommitTime::Objective;

@@ -11,6 +11,7 @@ use crate::workflow::Acceptance;
 
 use super::Run;
 use super::phase::{FINDINGS_BYTES, FailedCheck, Phase};
+use super::phase_list::PhaseIndex;
 use super::step::{OnRestore, PauseReason, PhaseStep};
 use super::text_format::{cut, failure_text, tail_line};
 
@@ -19,7 +20,7 @@ const NOT_FOUND: i32 = 127;
 
 impl Run {
     /// Whether its commands run before any work: what they say then tells what they show afterwards.
-    pub(super) fn has_first_checks(&self, p: usize) -> bool {
+    pub(super) fn has_first_checks(&self, p: PhaseIndex) -> bool {
         let phase = &self.phases[p];
         let is_own = phase.lineage.origin == PhaseOrigin::Workflow && self.workflow.imported.is_none();
         self.workflow.verify_first
@@ -29,12 +30,12 @@ impl Run {
     }
 
     /// Its commands, before the state that it starts from is measured: what they write themselves is no work of an agent.
-    pub(super) fn run_first_checks(&mut self, p: usize) {
+    pub(super) fn run_first_checks(&mut self, p: PhaseIndex) {
         self.phases[p].verification.first_check_results.clear();
         self.run_first_check(p, 0);
     }
 
-    fn run_first_check(&mut self, p: usize, n: usize) {
+    fn run_first_check(&mut self, p: PhaseIndex, n: usize) {
         let Some((_, command)) = self.phases[p].checks().into_iter().nth(n) else {
             return self.measure_baseline(p);
         };
@@ -45,7 +46,7 @@ impl Run {
         self.phases[p].step = PhaseStep::CheckingFirst { action, check: n };
     }
 
-    pub(super) fn on_first_check_result(&mut self, p: usize, check: usize, outcome: &ActionOutcome) {
+    pub(super) fn on_first_check_result(&mut self, p: PhaseIndex, check: usize, outcome: &ActionOutcome) {
         let (passed, code, findings) = match outcome {
             ActionOutcome::Verified { passed, code, findings, .. } => (*passed, *code, findings.as_str()),
             _ => (false, None, ""),
@@ -69,7 +70,7 @@ impl Run {
     }
 
     /// The phase, and what its command said before the work where it did not run since.
-    pub(super) fn checked_phase_view(&self, p: usize) -> PhaseView {
+    pub(super) fn checked_phase_view(&self, p: PhaseIndex) -> PhaseView {
         let view = self.phase_view(p);
         let phase = &self.phases[p];
         let mut before = phase.checks().into_iter().zip(&phase.verification.first_check_results);
@@ -78,7 +79,7 @@ impl Run {
     }
 
     /// The same of an objective, and of the command that it is held to alone.
-    pub(super) fn checked_objective_view(&self, p: usize, g: usize) -> ObjectiveView {
+    pub(super) fn checked_objective_view(&self, p: PhaseIndex, g: usize) -> ObjectiveView {
         let view = self.objective_view(p, g);
         let phase = &self.phases[p];
         let mut before = phase.checks().into_iter().zip(&phase.verification.first_check_results);
@@ -87,7 +88,7 @@ impl Run {
     }
 
     /// What a command shows that runs files which the work itself changed is the work's word.
-    pub(super) fn notify_modified_checks(&mut self, p: usize) {
+    pub(super) fn notify_modified_checks(&mut self, p: PhaseIndex) {
         let phase = self.phases[p].spec.id.clone();
         for ModifiedCheck { command, files } in self.phases[p].modified_checks() {
             self.notify(ProgressEvent::CheckChanged { phase: phase.clone(), command, files });
@@ -95,33 +96,33 @@ impl Run {
     }
 
     /// Whether a command says something of the work: it did not pass before that, as far as anybody looked.
-    fn tells(&self, p: usize, check: usize) -> bool {
+    fn tells(&self, p: PhaseIndex, check: usize) -> bool {
         self.phases[p].verification.passed_first(check) != Some(true)
             || self.workflow.accept == Some(Acceptance::Checked)
     }
 
     /// Whether an agent runs a command that it is held to: what that writes is no work.
-    pub(super) fn is_own_check(&self, p: usize, event: &AgentEvent) -> bool {
+    pub(super) fn is_own_check(&self, p: PhaseIndex, event: &AgentEvent) -> bool {
         let AgentEvent::ToolCall { command: Some(run), writes: None, .. } = event else { return false };
         self.phases[p].checks().iter().any(|(_, check)| check.trim() == run.trim())
     }
 
     /// Every objective is done, as far as anybody has said: now it is held to its commands, those of its objectives first.
-    pub(super) fn start_verification(&mut self, p: usize) {
+    pub(super) fn start_verification(&mut self, p: PhaseIndex) {
         let has_checks = !self.phases[p].checks().is_empty();
         self.phases[p].verification.begin_round(has_checks);
         self.request_commit(p);
     }
 
     /// Its commands, on the work as it is committed now.
-    pub(super) fn verify_committed(&mut self, p: usize) {
+    pub(super) fn verify_committed(&mut self, p: PhaseIndex) {
         self.phases[p].verification.failed_checks.clear();
         self.verify_from(p, 0);
     }
 
     /// One command after the other, from the n-th on: every objective is held to its own, whatever was found of another. The command of
     /// the phase is left where one of theirs has failed.
-    fn verify_from(&mut self, p: usize, n: usize) {
+    fn verify_from(&mut self, p: PhaseIndex, n: usize) {
         let Some((of, command)) = self.check_from(p, n) else {
             return match (n, self.phases[p].verification.failed_checks.is_empty()) {
                 (0, _) => self.checks_passed(p),
@@ -136,12 +137,18 @@ impl Run {
     }
 
     /// The n-th of its commands, if it is to run.
-    fn check_from(&self, p: usize, n: usize) -> Option<(Option<usize>, String)> {
+    fn check_from(&self, p: PhaseIndex, n: usize) -> Option<(Option<usize>, String)> {
         let failed = !self.phases[p].verification.failed_checks.is_empty();
         self.phases[p].checks().into_iter().nth(n).filter(|(of, _)| !failed || of.is_some())
     }
 
-    pub(super) fn on_verified(&mut self, p: usize, check: usize, of: Option<usize>, outcome: &ActionOutcome) {
+    pub(super) fn on_verified(
+        &mut self,
+        p: PhaseIndex,
+        check: usize,
+        of: Option<usize>,
+        outcome: &ActionOutcome,
+    ) {
         let (passed, code, findings) = match outcome {
             ActionOutcome::Verified { passed, code, findings, artifact } => {
                 let phase = &mut self.phases[p];
@@ -180,7 +187,7 @@ impl Run {
 
     /// What the commands that failed have found: of several, each below the objective and the command that it is about, and of each as
     /// much as of the others.
-    fn combined_findings(&self, p: usize) -> String {
+    fn combined_findings(&self, p: PhaseIndex) -> String {
         let (phase, checks) = (&self.phases[p], self.phases[p].checks());
         let failed = &phase.verification.failed_checks;
         if let [only] = failed.as_slice() {
@@ -199,7 +206,7 @@ impl Run {
     }
 
     /// What the commands found goes back.
-    pub(super) fn checks_failed(&mut self, p: usize) {
+    pub(super) fn checks_failed(&mut self, p: PhaseIndex) {
         let attempt = self.phases[p].verification.rounds;
         let (phase, checks) = (&self.phases[p], self.phases[p].checks());
         let of: Vec<usize> = phase.verification.failed_checks.iter().filter_map(|failed| failed.of).collect();
@@ -226,7 +233,7 @@ impl Run {
     }
 
     /// What a check found is kept with the objectives that it is about: its own, or all of the phase.
-    fn record_check(&mut self, p: usize, check: usize, of: Option<usize>, passed: bool) {
+    fn record_check(&mut self, p: PhaseIndex, check: usize, of: Option<usize>, passed: bool) {
         let tells = self.tells(p, check);
         let phase = &mut self.phases[p];
         match of {
@@ -244,7 +251,7 @@ impl Run {
 
     /// Every check passed. An objective that a check is about is done by it, unless that passed before the work as well; one that was
     /// reported open meanwhile is not done.
-    pub(super) fn checks_passed(&mut self, p: usize) {
+    pub(super) fn checks_passed(&mut self, p: PhaseIndex) {
         let is_enough = self.workflow.accept == Some(Acceptance::Checked);
         let phase = &self.phases[p];
         let told: Vec<bool> =
@@ -257,7 +264,7 @@ impl Run {
             }
         }
         // A part stands after its phase, and holds its objectives too: both say the same of them.
-        let of_parts = self.phases[p + 1..].iter_mut().flat_map(|part| &mut part.objectives);
+        let of_parts = self.phases.after_mut(p).flat_map(|part| &mut part.objectives);
         for objective in
             of_parts.filter(|objective| objective.is_done() && checked.contains(&objective.spec.id))
         {
@@ -270,7 +277,7 @@ impl Run {
         }
     }
 
-    pub(super) fn record_findings(&mut self, p: usize, passed: bool, findings: String) {
+    pub(super) fn record_findings(&mut self, p: PhaseIndex, passed: bool, findings: String) {
         let now = self.now;
         let phase = &mut self.phases[p];
         phase.verification.set_findings(passed, findings, now);

@@ -6,6 +6,7 @@ use crate::observation::ObjectiveStatus;
 
 use super::Run;
 use super::phase::{ObjectiveState, Phase};
+use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 
 /// What is said to agents and people of an objective whose work is not there.
@@ -29,7 +30,7 @@ pub(super) enum ClaimStatus {
 impl Run {
     /// Whether agents called something done that no measurement has seen, and may have called it so when their host ended.
     pub fn has_unmeasured_claims(&self) -> bool {
-        self.ending.is_none() && (0..self.phases.len()).any(|p| !self.unmeasured_claims(p).is_empty())
+        self.ending.is_none() && self.phases.indices().any(|p| !self.unmeasured_claims(p).is_empty())
     }
 
     /// A host takes the run up: what agents said since the last measurement is not shown yet. In a folder that is another one by now, it
@@ -38,7 +39,7 @@ impl Run {
         if self.ending.is_some() {
             return;
         }
-        for p in 0..self.phases.len() {
+        for p in self.phases.indices() {
             let is_gone = is_folder_replaced && self.phases[p].tree.is_workspace();
             for g in self.unmeasured_claims(p) {
                 let phase = &mut self.phases[p];
@@ -53,7 +54,7 @@ impl Run {
 
     /// Objectives that are done by a report since the last measurement, and those that the answer to a prompt may be about which is
     /// still to be measured. Work that changes no files cannot be lost.
-    fn unmeasured_claims(&self, p: usize) -> Vec<usize> {
+    fn unmeasured_claims(&self, p: PhaseIndex) -> Vec<usize> {
         let phase = &self.phases[p];
         // What the host has merged in a tree of its own is nothing that people restore, and is looked at by its state.
         let is_merge_apart = phase.lineage.is_made_by_host() && !phase.tree.is_workspace();
@@ -77,7 +78,7 @@ impl Run {
     }
 
     /// What a measurement does not show is not done.
-    pub(super) fn reopen_unshown(&mut self, p: usize) {
+    pub(super) fn reopen_unshown(&mut self, p: PhaseIndex) {
         for g in 0..self.phases[p].objectives.len() {
             let objective = &self.phases[p].objectives[g];
             if objective.claim == ClaimStatus::Unshown && !objective.is_accepted() {
@@ -87,7 +88,7 @@ impl Run {
     }
 
     /// Measures beside the step of a phase what its agents said before their host ended, where the step does not.
-    pub(super) fn measure_unconfirmed(&mut self, p: usize) {
+    pub(super) fn measure_unconfirmed(&mut self, p: PhaseIndex) {
         let phase = &self.phases[p];
         let is_measured = matches!(
             phase.step,

@@ -14,6 +14,7 @@ use crate::workflow::paths;
 use super::Run;
 use super::handoff::FACTS;
 use super::phase::Phase;
+use super::phase_list::PhaseIndex;
 use super::step::{OnSummary, PhaseStep};
 use super::text_format::one_line;
 
@@ -30,7 +31,7 @@ const SUMMARY_RECORDS: usize = 10;
 
 impl Run {
     /// Writes one summary of the phase and one of the run (B2). False if the newest one of the phase says the same.
-    pub(super) fn write_summaries(&mut self, p: usize, then: OnSummary) -> bool {
+    pub(super) fn write_summaries(&mut self, p: PhaseIndex, then: OnSummary) -> bool {
         let step = TextBlob::new(self.phase_summary(p));
         let digest = step.digest().clone();
         if self.phases[p].artifacts.summarised.as_ref() == Some(&digest) {
@@ -44,7 +45,7 @@ impl Run {
 
     pub(super) fn on_summaries_written(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         digest: Digest,
         then: OnSummary,
         outcome: &ActionOutcome,
@@ -68,12 +69,12 @@ impl Run {
 
     /// The summary of a phase as it stands now; the artifact of that name keeps what was written before a compaction.
     pub fn summary_of(&self, phase: &PhaseId) -> Option<String> {
-        self.phases.iter().position(|p| p.spec.id == *phase).map(|p| self.phase_summary(p))
+        self.phases.position(|p| p.spec.id == *phase).map(|p| self.phase_summary(p))
     }
 
     /// Session intent, artifacts, next steps (C5). What is done is named, not told again; of a file only its state now
     /// counts, and of an artifact its newest version; what lies in a file beside is not repeated.
-    fn phase_summary(&self, p: usize) -> String {
+    fn phase_summary(&self, p: PhaseIndex) -> String {
         let phase = &self.phases[p];
         let mut text = format!("# Phase {}: {}\n\n", phase.spec.id, phase.spec.title);
         let _ = writeln!(text, "## Session intent\n\n{}\n", self.workflow.goal);
@@ -120,7 +121,7 @@ impl Run {
         text
     }
 
-    fn summarise_artifacts(&self, p: usize, text: &mut String) {
+    fn summarise_artifacts(&self, p: PhaseIndex, text: &mut String) {
         let phase = &self.phases[p];
         text.push_str("\n## Artifacts\n\n");
         let (there, gone): (Vec<_>, Vec<_>) =
@@ -176,7 +177,7 @@ impl Run {
     }
 
     /// Document and index from facts alone, without a word of an agent: those are in the facts that lie beside it.
-    pub(super) fn plain_handoff(&self, p: usize, path: &str) -> (String, String) {
+    pub(super) fn plain_handoff(&self, p: PhaseIndex, path: &str) -> (String, String) {
         let phase = &self.phases[p];
         let mut text = format!("# Phase {} Handoff\n\n## Immediate Next Action\n\n", phase.spec.id);
         match phase.open_objectives().next() {
@@ -232,7 +233,7 @@ impl Run {
     }
 
     /// The phases that wait for this one.
-    fn list_dependent_phases(&self, p: usize, text: &mut String) {
+    fn list_dependent_phases(&self, p: PhaseIndex, text: &mut String) {
         let id = &self.phases[p].spec.id;
         let mut after = self.phases.iter().filter(|after| after.spec.depends_on.contains(id)).peekable();
         if after.peek().is_none() {

@@ -6,6 +6,7 @@ use crate::workflow::AgentKind;
 
 use super::Run;
 use super::end_cause::EndCause;
+use super::phase_list::PhaseIndex;
 use super::resume::LOST;
 use super::session::Session;
 use super::successor_reason::SuccessorReason;
@@ -16,7 +17,7 @@ pub(super) const NOT_RESUMED: &str = "the agent could not go on in its own conve
 impl Run {
     /// The conversation that the next session of a phase can go on in. One that is half full is better left, and so is one in which
     /// nothing was said yet.
-    fn conversation(&self, p: usize) -> Option<String> {
+    fn conversation(&self, p: PhaseIndex) -> Option<String> {
         let session = self.session(p)?;
         let can_resume =
             matches!(session.agent, AgentKind::Claude | AgentKind::Codex | AgentKind::Acp { .. });
@@ -27,7 +28,7 @@ impl Run {
     }
 
     /// The host is there again, and the session that was at work is gone.
-    pub(super) fn resume_or_replace_session(&mut self, p: usize) {
+    pub(super) fn resume_or_replace_session(&mut self, p: PhaseIndex) {
         let conversation = self.conversation(p);
         let may_go_on = !self.phases[p].is_finished()
             && !self.is_out_of_turns(p)
@@ -44,12 +45,12 @@ impl Run {
     }
 
     /// Whether a session that has ended was to go on in a conversation that its agent could not take up.
-    pub(super) fn could_not_resume(&self, p: usize) -> bool {
+    pub(super) fn could_not_resume(&self, p: PhaseIndex) -> bool {
         self.session(p).is_some_and(|session| session.is_resumed && !session.has_worked())
     }
 
     /// What the first prompt of a session is for that goes on in a conversation: the agent remembers the rest.
-    pub(super) fn is_resumed_conversation(&self, p: usize, kind: PromptKind) -> bool {
+    pub(super) fn is_resumed_conversation(&self, p: PhaseIndex, kind: PromptKind) -> bool {
         kind == PromptKind::Continuing && self.session(p).is_some_and(|session: &Session| session.is_resumed)
     }
 }

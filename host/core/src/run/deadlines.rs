@@ -5,6 +5,7 @@ use crate::time::{DurationMs, UnixMs};
 
 use super::Run;
 use super::phase::Phase;
+use super::phase_list::PhaseIndex;
 use super::quota::is_past_reset;
 use super::step::PhaseStep;
 use super::stopwatch::ClockMode;
@@ -30,7 +31,7 @@ impl Run {
 
     pub(super) fn set_clock_modes(&mut self) {
         let mut run = ClockMode::Stopped;
-        for p in 0..self.phases.len() {
+        for p in self.phases.indices() {
             let waiting = self.waits_for_provider(&self.phases[p]);
             let pace = match (self.phases[p].is_active() && self.ending.is_none(), waiting) {
                 (false, _) => ClockMode::Stopped,
@@ -78,7 +79,7 @@ impl Run {
     }
 
     /// Wakes what waits in a phase, and looks at an agent that is silent.
-    fn tick_phase(&mut self, p: usize) {
+    fn tick_phase(&mut self, p: PhaseIndex) {
         let (now, beat) = (self.now, self.heartbeat());
         if let Some(session) = self.session_mut(p)
             && session.next_heartbeat <= now

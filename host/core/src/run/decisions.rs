@@ -14,6 +14,7 @@ use crate::workflow::BUILTIN;
 use super::Run;
 use super::end_cause::{EndCause, quote_policy};
 use super::judgment::Judgment;
+use super::phase_list::PhaseIndex;
 use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 
@@ -82,7 +83,12 @@ impl Run {
     }
 
     /// The same of a phase whose sessions ended. What they ended by may be the judgment of another policy, and no fact.
-    pub(super) fn question_about_ending(&self, p: usize, occasion: SplitTrigger, question: &str) -> EndCause {
+    pub(super) fn question_about_ending(
+        &self,
+        p: PhaseIndex,
+        occasion: SplitTrigger,
+        question: &str,
+    ) -> EndCause {
         match &self.phases[p].assessment.judged_by {
             Some(policy)
                 if self.answering_policy.is_none() && occasion == SplitTrigger::OutOfContinuations =>
@@ -130,7 +136,7 @@ impl Run {
     }
 
     /// An answer of another kind than the question is refused like no answer: the course that loses least.
-    fn apply_answer(&mut self, p: usize, result: &Result<Decision, Fault>) {
+    fn apply_answer(&mut self, p: PhaseIndex, result: &Result<Decision, Fault>) {
         let why = match result {
             Ok(decision) => format!("the policy answered something else: {}", decision.reason()),
             Err(fault) => format!("the policy {fault}"),
@@ -212,7 +218,7 @@ impl Run {
         }
     }
 
-    fn on_split_decision(&mut self, p: usize, occasion: SplitTrigger, decision: &SplitDecision) {
+    fn on_split_decision(&mut self, p: PhaseIndex, occasion: SplitTrigger, decision: &SplitDecision) {
         let was_requested = self.phases[p].split.request.take().is_some();
         match &decision.action {
             SplitAction::Keep => {
@@ -250,7 +256,7 @@ impl Run {
     }
 
     /// A verdict on a session says more of how it ended. One that asked for the split has done its job, however it ended (C26).
-    fn end_as(&mut self, p: usize, ending: &str) {
+    fn end_as(&mut self, p: PhaseIndex, ending: &str) {
         if let Some(session) = self.session_mut(p)
             && (ending == SPLIT_REQUESTED || matches!(session.ending.as_str(), "" | "ended"))
         {
@@ -258,7 +264,7 @@ impl Run {
         }
     }
 
-    pub(super) fn continue_unsplit(&mut self, p: usize, occasion: SplitTrigger, reason: &EndCause) {
+    pub(super) fn continue_unsplit(&mut self, p: PhaseIndex, occasion: SplitTrigger, reason: &EndCause) {
         // Whoever answered, or could not: a request is answered once.
         self.phases[p].split.request = None;
         match occasion {
@@ -302,7 +308,7 @@ impl Run {
     }
 
     /// The agent goes on with the whole phase, and is told so with its next prompt.
-    fn decline_split(&mut self, p: usize, reason: &str) {
+    fn decline_split(&mut self, p: PhaseIndex, reason: &str) {
         let phase = self.phases[p].spec.id.clone();
         self.notify(ProgressEvent::SplitDeclined { phase, because: reason.to_owned() });
         if let Some(session) = self.session_mut(p) {
@@ -311,7 +317,7 @@ impl Run {
         }
     }
 
-    fn on_compaction_decision(&mut self, p: usize, decision: &CompactionDecision) {
+    fn on_compaction_decision(&mut self, p: PhaseIndex, decision: &CompactionDecision) {
         match &decision.action {
             CompactionAction::Compact { instructions } if self.can_compact(p) => {
                 let (phase, session) = (self.phases[p].spec.id.clone(), self.phases[p].session.clone());
@@ -347,11 +353,11 @@ impl Run {
         }
     }
 
-    fn can_compact(&self, p: usize) -> bool {
+    fn can_compact(&self, p: PhaseIndex) -> bool {
         self.session(p).is_some_and(|s| s.is_alive() && s.capabilities.compacts)
     }
 
-    pub(super) fn compact(&mut self, p: usize, instructions: String) {
+    pub(super) fn compact(&mut self, p: PhaseIndex, instructions: String) {
         let Some(session) = self.session_mut(p) else {
             return;
         };
@@ -363,7 +369,7 @@ impl Run {
 
     /// There is no more room than before. Where the host asked for it, the next session takes over while this one can still say what
     /// it knows; a compaction that fails once is not tried again.
-    pub(super) fn on_compaction_failed(&mut self, p: usize, text: &str) {
+    pub(super) fn on_compaction_failed(&mut self, p: PhaseIndex, text: &str) {
         if let Some(session) = self.phases[p].session.clone() {
             let (phase, text) = (self.phases[p].spec.id.clone(), text.to_owned());
             self.notify(ProgressEvent::CompactionFailed { phase, session, text });

@@ -9,6 +9,7 @@ use super::Run;
 use super::dispute_record::Dispute;
 use super::lost_work::is_claimed;
 use super::phase::{ObjectiveReport, Phase};
+use super::phase_list::PhaseIndex;
 use super::step::{PauseReason, PhaseStep};
 use super::text_format::{excerpt, words_of};
 
@@ -28,7 +29,7 @@ impl Run {
     /// brings them back.
     pub(super) fn dispute(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         g: usize,
         reported: ObjectiveReport,
         handoff: Option<&ReportedHandoff>,
@@ -51,7 +52,7 @@ impl Run {
 
     fn describe_report(
         &self,
-        p: usize,
+        p: PhaseIndex,
         objective: usize,
         reported: &ObjectiveReport,
         handoff: Option<&ReportedHandoff>,
@@ -67,7 +68,7 @@ impl Run {
     }
 
     /// The same objective in the phase that was split for it: its parts are gone once they came together.
-    pub(super) fn root_objective(&self, mut p: usize, mut g: usize) -> (usize, usize) {
+    pub(super) fn root_objective(&self, mut p: PhaseIndex, mut g: usize) -> (PhaseIndex, usize) {
         let id = &self.phases[p].objectives[g].spec.id;
         while let Some(whole) =
             self.phases[p].lineage.parent.as_ref().and_then(|parent| self.phase_index(parent))
@@ -120,8 +121,8 @@ impl Run {
     }
 
     /// The files of what other phases finished in the workspace, once this is the last phase that is not over.
-    pub(super) fn files_of_other_phases(&self, p: usize) -> Vec<String> {
-        let is_last = self.phases.iter().enumerate().all(|(q, phase)| q == p || phase.is_over());
+    pub(super) fn files_of_other_phases(&self, p: PhaseIndex) -> Vec<String> {
+        let is_last = self.phases.indexed().all(|(q, phase)| q == p || phase.is_over());
         if !is_last || !self.phases[p].tree.is_workspace() {
             return Vec::new();
         }
@@ -131,9 +132,9 @@ impl Run {
     }
 
     /// Objectives of other phases that are done and that no person accepted, by the indices of their phase and their own.
-    fn finished_in_other_phases(&self, p: usize) -> impl Iterator<Item = (usize, usize)> {
+    fn finished_in_other_phases(&self, p: PhaseIndex) -> impl Iterator<Item = (PhaseIndex, usize)> {
         let is_whole = |phase: &Phase| phase.lineage.parent.is_none() && phase.step == PhaseStep::Done;
-        let others = self.phases.iter().enumerate().filter(move |(q, phase)| *q != p && is_whole(phase));
+        let others = self.phases.indexed().filter(move |(q, phase)| *q != p && is_whole(phase));
         others.flat_map(|(q, phase)| {
             (0..phase.objectives.len())
                 .filter(move |g| is_claimed(&phase.objectives[*g]))
@@ -143,7 +144,7 @@ impl Run {
 
     /// Of the files that the last measurement did not find, those of other phases speak against these. An earlier one does not count
     /// any more.
-    pub(super) fn dispute_missing_files(&mut self, p: usize) {
+    pub(super) fn dispute_missing_files(&mut self, p: PhaseIndex) {
         for phase in &mut self.phases {
             phase.disputes.retain(|dispute| !dispute.is_from_last_measurement);
         }

@@ -5,12 +5,13 @@ use crate::observation::{EntryPointKind, EntryPointView};
 
 use super::Run;
 use super::phase::Phase;
+use super::phase_list::PhaseIndex;
 
 /// The index beside a handoff document.
 const INDEX: &str = "index.md";
 
 impl Run {
-    pub(super) fn entry_points(&self, p: usize) -> Vec<EntryPointView> {
+    pub(super) fn entry_points(&self, p: PhaseIndex) -> Vec<EntryPointView> {
         let phase = &self.phases[p];
         let below = |path: &str| format!("{}/{path}", self.task_folder);
         let newest = phase.handoffs.newest().filter(|handoff| handoff.index.is_some());

@@ -17,6 +17,7 @@ use super::Run;
 use super::claim_status::{ClaimStatus, NOT_IN_FOLDER};
 use super::judgment::Judgment;
 use super::phase::{ObjectiveReport, ObjectiveState, Phase};
+use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 use super::text_format::{excerpt, words_of};
 
@@ -30,26 +31,26 @@ const NOT_DONE: &str = "not done:";
 impl Run {
     /// Measures the tree: every file that an objective of the phase names is looked at, not only those in focus, and what a
     /// session that brings parts together is to read.
-    pub(super) fn request_measurement(&mut self, p: usize, baseline: bool) -> ActionId {
+    pub(super) fn request_measurement(&mut self, p: PhaseIndex, baseline: bool) -> ActionId {
         self.measure_files(p, baseline, self.expected_files(p))
     }
 
     /// The files that its objectives name, and the results of its parts.
-    pub(super) fn expected_files(&self, p: usize) -> Vec<String> {
+    pub(super) fn expected_files(&self, p: PhaseIndex) -> Vec<String> {
         let of_objectives =
             self.phases[p].objectives.iter().flat_map(|objective| objective.spec.files.clone());
         of_objectives.chain(self.expected_results(p)).collect()
     }
 
     /// Files that the objectives of a phase name and that phases which are over have changed.
-    pub(super) fn changed_earlier(&self, p: usize) -> BTreeSet<String> {
-        let others = self.phases.iter().enumerate().filter(|(other, phase)| *other != p && phase.is_over());
+    pub(super) fn changed_earlier(&self, p: PhaseIndex) -> BTreeSet<String> {
+        let others = self.phases.indexed().filter(|(other, phase)| *other != p && phase.is_over());
         let changed: BTreeSet<&String> =
             others.flat_map(|(_, phase)| &phase.measurements.facts.changed).map(|file| &file.path).collect();
         self.expected_files(p).into_iter().filter(|path| changed.contains(path)).collect()
     }
 
-    fn measure_files(&mut self, p: usize, baseline: bool, mut expected: Vec<String>) -> ActionId {
+    fn measure_files(&mut self, p: PhaseIndex, baseline: bool, mut expected: Vec<String>) -> ActionId {
         let phase = &self.phases[p];
         if !baseline {
             // Of these, it is known that they are as before if they are not listed, however many others have changed.
@@ -62,7 +63,7 @@ impl Run {
 
     /// The objectives of the prompt are done, as a policy says. Where a report or an expected file says otherwise, or the
     /// workflow wants stronger evidence, they stay open, and the session is asked for what is missing.
-    pub(super) fn complete_focus(&mut self, p: usize, focus: &[usize], evidence: &[Evidence]) {
+    pub(super) fn complete_focus(&mut self, p: PhaseIndex, focus: &[usize], evidence: &[Evidence]) {
         let lacking = self.mark_done(p, focus);
         if lacking.is_empty() {
             self.phases[p].usage.quota_waits = 0;
@@ -78,7 +79,7 @@ impl Run {
     }
 
     /// Objectives become done that lack nothing. Returns what the others lack.
-    pub(super) fn mark_done(&mut self, p: usize, focus: &[usize]) -> Vec<String> {
+    pub(super) fn mark_done(&mut self, p: PhaseIndex, focus: &[usize]) -> Vec<String> {
         let by = self.phases[p].session.clone();
         let mut lacking = Vec::new();
         for g in focus.iter().copied() {
@@ -95,12 +96,12 @@ impl Run {
     }
 
     /// Whether the last session of a phase ended its answer with a line that says that something is not done.
-    pub(super) fn denies(&self, p: usize) -> bool {
+    pub(super) fn denies(&self, p: PhaseIndex) -> bool {
         self.session(p).is_some_and(|session| not_done_lines(&session.answer_tail).next().is_some())
     }
 
     /// What keeps an objective from being done, in words; nothing if its evidence is enough.
-    pub(super) fn lacks(&self, p: usize, g: usize) -> Option<String> {
+    pub(super) fn lacks(&self, p: PhaseIndex, g: usize) -> Option<String> {
         let phase = &self.phases[p];
         let basis = phase.basis(g);
         let refused = || {
@@ -123,7 +124,7 @@ impl Run {
     }
 
     /// What a policy sees of an objective. A reviewer sees those of the phase that it reviews, so `p` is the phase that holds it.
-    pub(super) fn objective_view(&self, p: usize, g: usize) -> ObjectiveView {
+    pub(super) fn objective_view(&self, p: PhaseIndex, g: usize) -> ObjectiveView {
         let phase = &self.phases[p];
         let objective = &phase.objectives[g];
         let expected = objective.spec.files.iter().take(EXPECTED_FILES);
@@ -150,7 +151,7 @@ impl Run {
 
     /// Whether the work of a phase is to change files: its objectives name some, or its role may edit them. A review and a question
     /// of the host to an agent are answered.
-    pub(super) fn expects_files(&self, p: usize) -> bool {
+    pub(super) fn expects_files(&self, p: PhaseIndex) -> bool {
         let phase = &self.phases[p];
         let names_files = phase.objectives.iter().any(|objective| !objective.spec.files.is_empty());
         let may_edit = self.workflow.role_of(&phase.spec).permission != Permission::ReadOnly;
@@ -161,7 +162,7 @@ impl Run {
     /// until it is over: no report does what nobody was asked for, and whether one reopens what was closed is for a person to say.
     pub(super) fn objective_reported(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         g: usize,
         from: Option<&SessionId>,
         status: ObjectiveStatus,
@@ -211,7 +212,7 @@ impl Run {
 
     /// Every objective is taken for done: now it is measured once more, since reports and files change after a prompt was
     /// judged, or while no host was there.
-    pub(super) fn measure_before_checks(&mut self, p: usize) {
+    pub(super) fn measure_before_checks(&mut self, p: PhaseIndex) {
         let names_files =
             |objective: &ObjectiveState| !objective.spec.files.is_empty() && !objective.is_accepted();
         let of_others = self.files_of_other_phases(p);
@@ -224,13 +225,13 @@ impl Run {
     }
 
     /// Measures once more, also for these files of other phases.
-    pub(super) fn measure_files_before_checks(&mut self, p: usize, of_others: Vec<String>) {
+    pub(super) fn measure_files_before_checks(&mut self, p: PhaseIndex, of_others: Vec<String>) {
         let expected = self.expected_files(p).into_iter().chain(of_others).collect();
         let action = self.measure_files(p, false, expected);
         self.phases[p].step = PhaseStep::MeasuringBeforeChecks { action };
     }
 
-    pub(super) fn on_measured_before_checks(&mut self, p: usize) {
+    pub(super) fn on_measured_before_checks(&mut self, p: PhaseIndex) {
         self.dispute_missing_files(p);
         let lacking = self.reopen_contradicted(p);
         if lacking.is_empty() && self.phases[p].is_finished() {
@@ -243,7 +244,7 @@ impl Run {
     }
 
     /// Whoever worked is asked for what its objectives lack.
-    pub(super) fn request_missing_work(&mut self, p: usize, lacking: &[String]) {
+    pub(super) fn request_missing_work(&mut self, p: PhaseIndex, lacking: &[String]) {
         let open: Vec<usize> = self.phases[p].open_objectives().map(|(g, _)| g).collect();
         let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
         self.apply_recovery(p, &open, &judgment, &RecoveryAction::Nudge);

@@ -15,6 +15,7 @@ use crate::workflow::{Role, Workflow};
 
 use super::Run;
 use super::handoff_state::{HandoffCheck, HandoffRefusal, PendingHandoff};
+use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 use super::successor_reason::SuccessorReason;
 
@@ -25,13 +26,13 @@ const FINDINGS_TOLD: usize = 3;
 
 impl Run {
     /// Measures once more: the session is gone, and nothing moves any longer (A5).
-    pub(super) fn measure_after_exit(&mut self, p: usize, then: SuccessorReason) {
+    pub(super) fn measure_after_exit(&mut self, p: PhaseIndex, then: SuccessorReason) {
         let action = self.request_measurement(p, false);
         self.phases[p].step = PhaseStep::MeasuringAfterExit { action, then };
     }
 
     /// Reports that came meanwhile may have finished everything.
-    pub(super) fn on_measured_after_exit(&mut self, p: usize, then: SuccessorReason) {
+    pub(super) fn on_measured_after_exit(&mut self, p: PhaseIndex, then: SuccessorReason) {
         self.reopen_contradicted(p);
         if self.phases[p].is_finished() {
             self.phases[p].handoffs.has_unrecorded_progress = false;
@@ -42,7 +43,12 @@ impl Run {
     }
 
     /// Asks for the document. What comes from here on is news for the next one.
-    pub(super) fn compose(&mut self, p: usize, then: SuccessorReason, refused: Option<Box<HandoffRefusal>>) {
+    pub(super) fn compose(
+        &mut self,
+        p: PhaseIndex,
+        then: SuccessorReason,
+        refused: Option<Box<HandoffRefusal>>,
+    ) {
         self.phases[p].handoffs.has_unrecorded_progress = false;
         let path = self.next_handoff_path(p);
         let request = self.ask_composition(p, &path, refused.is_some());
@@ -51,7 +57,7 @@ impl Run {
 
     pub(super) fn on_handoff_composed(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         then: SuccessorReason,
         path: String,
         refused: Option<Box<HandoffRefusal>>,
@@ -71,7 +77,7 @@ impl Run {
         self.inspect(p, then, Box::new(draft));
     }
 
-    pub(super) fn inspect(&mut self, p: usize, then: SuccessorReason, draft: Box<PendingHandoff>) {
+    pub(super) fn inspect(&mut self, p: PhaseIndex, then: SuccessorReason, draft: Box<PendingHandoff>) {
         let git = &self.phases[p].measurements.facts.git;
         let (head, branch) = (git.head.clone(), git.branch.clone());
         let (phase, document) = (self.phases[p].spec.id.clone(), draft.document.clone());
@@ -82,7 +88,7 @@ impl Run {
 
     pub(super) fn on_handoff_validated(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         then: SuccessorReason,
         mut draft: PendingHandoff,
         outcome: &ActionOutcome,
@@ -97,7 +103,7 @@ impl Run {
         }
     }
 
-    pub(super) fn review(&mut self, p: usize, then: SuccessorReason, draft: Box<PendingHandoff>) {
+    pub(super) fn review(&mut self, p: PhaseIndex, then: SuccessorReason, draft: Box<PendingHandoff>) {
         let request = self.ask_review(p, &draft.document, &draft.found);
         self.phases[p].step = PhaseStep::Reviewing { request, then, draft };
     }
@@ -105,7 +111,7 @@ impl Run {
     /// A review that nobody could give refuses nothing; a secret is refused whatever a review says.
     pub(super) fn on_handoff_reviewed(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         then: SuccessorReason,
         mut draft: PendingHandoff,
         review: Option<&ReviewDecision>,
@@ -127,7 +133,13 @@ impl Run {
     }
 
     /// Once from facts alone, then in the host's own plain words: a handoff is never given up (C8).
-    fn refuse(&mut self, p: usize, then: SuccessorReason, draft: PendingHandoff, refused: HandoffRefusal) {
+    fn refuse(
+        &mut self,
+        p: PhaseIndex,
+        then: SuccessorReason,
+        draft: PendingHandoff,
+        refused: HandoffRefusal,
+    ) {
         match draft.repair {
             HandoffRepair::None => self.compose(p, then, Some(Box::new(refused))),
             // The first review is the one that tells a person what was wrong.
@@ -141,7 +153,7 @@ impl Run {
     /// Where no policy could compose one, or none that is fit.
     pub(super) fn write_plain_handoff(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         then: SuccessorReason,
         path: String,
         refused: Option<Box<HandoffRefusal>>,
@@ -154,7 +166,7 @@ impl Run {
     /// The phase is over: what it came to, for the phases after it (C23). No policy is asked, since nobody continues it: the document
     /// has the host's own words, and what agents recorded is in the facts beside it. A phase in which no session worked left nothing
     /// itself.
-    pub(super) fn write_closing_handoff(&mut self, p: usize) {
+    pub(super) fn write_closing_handoff(&mut self, p: PhaseIndex) {
         let phase = &self.phases[p];
         if phase.lineage.is_made_by_host() || phase.session.is_none() || self.workflow.imported.is_some() {
             return self.finish_phase(p);
@@ -167,7 +179,7 @@ impl Run {
     /// The host stops while a session works: what is known is kept for a person who looks (C23). `Resumed` measures again, and asks
     /// a policy for the handoff that the next session starts from. A session that is still ending may write files until it is
     /// gone; `measure_after_stop` measures those, and the handoff follows.
-    pub(super) fn write_stop_handoff(&mut self, p: usize) {
+    pub(super) fn write_stop_handoff(&mut self, p: PhaseIndex) {
         let phase = &self.phases[p];
         if !phase.needs_stop_handoff() || self.has_live_session(p) || phase.measurements.after_stop.is_some()
         {
@@ -180,7 +192,7 @@ impl Run {
     }
 
     /// Measures what a session that was stopped has left.
-    pub(super) fn measure_after_stop(&mut self, p: usize) {
+    pub(super) fn measure_after_stop(&mut self, p: PhaseIndex) {
         if self.phases[p].needs_stop_handoff() {
             let action = self.request_measurement(p, false);
             self.phases[p].measurements.after_stop = Some(action);
@@ -189,8 +201,7 @@ impl Run {
 
     /// The handoff of a stop says what was measured. Where the measurement failed, it says what was known before.
     pub(super) fn on_measured_after_stop(&mut self, action: ActionId, outcome: &ActionOutcome) {
-        let Some(p) = self.phases.iter().position(|phase| phase.measurements.after_stop == Some(action))
-        else {
+        let Some(p) = self.phases.position(|phase| phase.measurements.after_stop == Some(action)) else {
             return;
         };
         if let ActionOutcome::WorkspaceMeasured { facts } = outcome {
@@ -221,7 +232,7 @@ impl Run {
         self.on_handoff_written(p, draft, path, artifact, index.as_ref());
     }
 
-    pub(super) fn write_handoff(&mut self, p: usize, then: SuccessorReason, draft: Box<PendingHandoff>) {
+    pub(super) fn write_handoff(&mut self, p: PhaseIndex, then: SuccessorReason, draft: Box<PendingHandoff>) {
         let phase = &self.phases[p];
         let Some(session) = phase.session.clone() else {
             return self.start_successor(p, then);
@@ -230,7 +241,7 @@ impl Run {
         self.phases[p].step = PhaseStep::HandingOff { action, then, draft };
     }
 
-    fn emit_handoff(&mut self, p: usize, session: SessionId, draft: &PendingHandoff) -> ActionId {
+    fn emit_handoff(&mut self, p: PhaseIndex, session: SessionId, draft: &PendingHandoff) -> ActionId {
         let facts = TextBlob::new(self.handoff_facts(p, &draft.path));
         let phase = &self.phases[p];
         self.emit(Action::WriteHandoff {
@@ -246,14 +257,14 @@ impl Run {
     }
 
     /// The host's own words, of now.
-    fn plain_draft(&self, p: usize, path: String) -> PendingHandoff {
+    fn plain_draft(&self, p: PhaseIndex, path: String) -> PendingHandoff {
         let (document, index) = self.plain_handoff(p, &path);
         PendingHandoff::plain(path, TextBlob::new(document), TextBlob::new(index))
     }
 
     pub(super) fn on_handoff_written(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         draft: PendingHandoff,
         path: &str,
         artifact: &ArtifactRef,
@@ -301,7 +312,7 @@ impl Run {
     }
 
     /// Where a session starts from a handoff that is not of this moment, it is looked at again first (C9).
-    pub(super) fn revalidate_or_prompt(&mut self, p: usize, kind: PromptKind) {
+    pub(super) fn revalidate_or_prompt(&mut self, p: PhaseIndex, kind: PromptKind) {
         let focus = self.next_prompt_focus(p, kind);
         let phase = &self.phases[p];
         let (Some(newest), true) = (phase.handoffs.newest(), phase.handoffs.may_be_stale) else {
@@ -320,7 +331,7 @@ impl Run {
 
     pub(super) fn on_handoff_revalidated(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         kind: PromptKind,
         focus: Vec<usize>,
         outcome: &ActionOutcome,
@@ -338,7 +349,7 @@ impl Run {
 
     pub(super) fn on_handoff_rereviewed(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         kind: PromptKind,
         focus: Vec<usize>,
         found: HandoffCheck,
@@ -359,7 +370,7 @@ impl Run {
 
     /// What an inspection found, less what is no fault of the document: a file that was deleted on the way is rightly
     /// named, one that is still to be written too, and what is saved beside it comes after it.
-    fn found(&self, p: usize, path: &str, outcome: &ActionOutcome) -> Result<HandoffCheck, String> {
+    fn found(&self, p: PhaseIndex, path: &str, outcome: &ActionOutcome) -> Result<HandoffCheck, String> {
         let (missing_files, secrets, commits_since, diverged) = match outcome {
             ActionOutcome::Inspected { missing_files, secrets, commits_since, diverged } => {
                 (missing_files, secrets, *commits_since, *diverged)
@@ -388,7 +399,7 @@ impl Run {
     }
 
     /// Where the next handoff lies; no other of the run has this name.
-    fn next_handoff_path(&self, p: usize) -> String {
+    fn next_handoff_path(&self, p: PhaseIndex) -> String {
         let phase = &self.phases[p];
         let names = HandoffNames {
             phase: phase.spec.id.as_str(),
@@ -400,8 +411,9 @@ impl Run {
         let taken = |path: &str| {
             let path = below(path);
             // Its own draft was refused, and lies nowhere.
-            let is_anothers = |q: usize| q != p && self.phases[q].step.path_of_draft() == Some(path.as_str());
-            self.phases.iter().enumerate().any(|(q, phase)| {
+            let is_anothers =
+                |q: PhaseIndex| q != p && self.phases[q].step.path_of_draft() == Some(path.as_str());
+            self.phases.indexed().any(|(q, phase)| {
                 phase
                     .handoffs
                     .written

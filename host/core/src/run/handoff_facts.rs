@@ -12,6 +12,7 @@ use crate::observation::{Attempt, CommandRunView, FileReadView, ObjectiveStatus}
 use super::Run;
 use super::handoff::FILES;
 use super::phase::Phase;
+use super::phase_list::PhaseIndex;
 
 /// Says in the file itself how it is to be read.
 const ABOUT: &str = "Everything that is known of this phase. `attempts`, `decisions`, `gotchas`, `patterns`, `commands_run`, `remark`, `reported_handoff`, \
@@ -85,7 +86,7 @@ struct VerificationFacts<'a> {
 
 impl Run {
     /// The facts of a phase as they stand, for the handoff that will lie at `path`.
-    pub(super) fn handoff_facts(&self, p: usize, path: &str) -> String {
+    pub(super) fn handoff_facts(&self, p: PhaseIndex, path: &str) -> String {
         let phase = &self.phases[p];
         let beyond = phase.measurements.facts.changed_beyond;
         let facts = FactsDocument {
@@ -113,7 +114,9 @@ impl Run {
             reported_handoff: phase.handoffs.reported.as_ref().map(|(_, handoff)| handoff),
             last_words: self.session(p).map_or("", |session| session.answer_tail.as_str()),
             artifacts: &phase.artifacts.kept,
-            other_phases: (0..self.phases.len())
+            other_phases: self
+                .phases
+                .indices()
                 .filter(|other| *other != p)
                 .map(|other| self.phase_facts(other))
                 .collect(),
@@ -124,7 +127,7 @@ impl Run {
         json
     }
 
-    fn phase_facts(&self, p: usize) -> PhaseFacts<'_> {
+    fn phase_facts(&self, p: PhaseIndex) -> PhaseFacts<'_> {
         let phase: &Phase = &self.phases[p];
         PhaseFacts {
             phase: &phase.spec.id,

@@ -15,6 +15,7 @@ use super::claim_status::ClaimStatus;
 use super::handoff::LEAD_ROLE;
 use super::phase::MergeConflict;
 use super::phase::{ObjectiveState, Phase};
+use super::phase_list::PhaseIndex;
 use super::step::{PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::text_format::failure_text;
@@ -28,7 +29,7 @@ const FILES_NAMED: usize = 100;
 impl Run {
     /// The parts are over, and so is whoever brought them together so far: the next step on the way back. A merge that a
     /// person left is given up first.
-    pub(super) fn continue_integration(&mut self, p: usize) {
+    pub(super) fn continue_integration(&mut self, p: PhaseIndex) {
         let Some(split) = &self.phases[p].split.active else {
             return self.skip(p);
         };
@@ -55,7 +56,7 @@ impl Run {
         }
     }
 
-    fn request_merge(&mut self, p: usize, part: PhaseId) {
+    fn request_merge(&mut self, p: PhaseIndex, part: PhaseId) {
         let Some(q) = self.phase_index(&part) else { return };
         let (tree, into) = (self.phases[q].tree.clone(), self.phases[p].tree.clone());
         let commit = self.phases[q].verification.commit.clone();
@@ -64,7 +65,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Merging { action, part };
     }
 
-    pub(super) fn on_merged(&mut self, p: usize, part: &PhaseId, outcome: &ActionOutcome) {
+    pub(super) fn on_merged(&mut self, p: PhaseIndex, part: &PhaseId, outcome: &ActionOutcome) {
         match outcome {
             ActionOutcome::Merged { files, .. } => {
                 self.phases[p].split.clear_conflict();
@@ -84,7 +85,7 @@ impl Run {
     }
 
     /// The objectives of a part are done for the phase itself, once its work is in.
-    fn mark_part_merged(&mut self, p: usize, part: &PhaseId) {
+    fn mark_part_merged(&mut self, p: PhaseIndex, part: &PhaseId) {
         let Some(q) = self.phase_index(part) else { return };
         let done: Vec<ObjectiveState> =
             self.phases[q].objectives.iter().filter(|objective| objective.is_done()).cloned().collect();
@@ -101,7 +102,7 @@ impl Run {
     }
 
     /// A session resolves it; where one has tried and it is still there, a person is asked.
-    pub(super) fn on_conflict(&mut self, p: usize, with: Option<PhaseId>, files: &[String]) {
+    pub(super) fn on_conflict(&mut self, p: PhaseIndex, with: Option<PhaseId>, files: &[String]) {
         let id = self.phases[p].spec.id.clone();
         let named: Vec<String> = files.iter().take(FILES_NAMED).cloned().collect();
         let Some(split) = &mut self.phases[p].split.active else { return };
@@ -131,7 +132,7 @@ impl Run {
     }
 
     /// A phase that the host makes: its session works where the parts come together.
-    fn add_merge_phase(&mut self, p: usize, stem: &str, description: String) {
+    fn add_merge_phase(&mut self, p: PhaseIndex, stem: &str, description: String) {
         let parent = self.phases[p].spec.id.clone();
         let id = self.free_phase_id(&format!("{parent}-merge-{stem}"));
         let objective = Objective {
@@ -154,7 +155,7 @@ impl Run {
     }
 
     /// What the phase and its parts tried, decided and stumbled over: whoever brings their work together keeps to it.
-    fn inherit_records(&self, p: usize, to: &mut Phase) {
+    fn inherit_records(&self, p: PhaseIndex, to: &mut Phase) {
         let parts = self.phases[p].split.active.iter().flat_map(|split| &split.parts);
         let parts = parts.filter_map(|part| self.phase_index(part));
         for from in std::iter::once(p).chain(parts).map(|q| &self.phases[q]) {
@@ -165,7 +166,7 @@ impl Run {
     }
 
     /// A person leaves what does not fit where it is, and goes on with the rest.
-    pub(super) fn skip_conflicting_part(&mut self, p: usize) {
+    pub(super) fn skip_conflicting_part(&mut self, p: PhaseIndex) {
         let conflict = self.phases[p].split.active.as_ref().and_then(|split| split.conflict.as_ref());
         let Some(part) = conflict.and_then(|conflict| conflict.with.clone()) else {
             // Nothing of it can be brought back.
@@ -178,7 +179,7 @@ impl Run {
     }
 
     /// Whatever is done is in.
-    fn on_all_parts_merged(&mut self, p: usize) {
+    fn on_all_parts_merged(&mut self, p: PhaseIndex) {
         let Some(split) = &self.phases[p].split.active else { return };
         if split.merged.is_empty() {
             return self.skip(p);
@@ -202,10 +203,10 @@ impl Run {
     }
 
     /// An objective that no part left open is open again: what a check found is mended where the parts are together (D12).
-    fn is_reopened(&self, p: usize) -> bool {
+    fn is_reopened(&self, p: PhaseIndex) -> bool {
         let Some(split) = &self.phases[p].split.active else { return false };
         let left = split.parts.iter().filter(|part| !split.merged.contains(part));
-        let left: Vec<usize> = left.filter_map(|part| self.phase_index(part)).collect();
+        let left: Vec<PhaseIndex> = left.filter_map(|part| self.phase_index(part)).collect();
         let is_left = |objective: &ObjectiveState| {
             left.iter()
                 .flat_map(|q| &self.phases[*q].objectives)
@@ -215,7 +216,7 @@ impl Run {
     }
 
     /// What came together is verified where it is, which needs what the `setup` of the workflow makes.
-    fn verify_integration(&mut self, p: usize) {
+    fn verify_integration(&mut self, p: PhaseIndex) {
         let setup = self.setup_commands(p);
         let phase = &self.phases[p];
         let base =
@@ -235,7 +236,7 @@ impl Run {
     }
 
     /// What a session brought together in a conflict is looked at by somebody else, where nothing that the workflow names would (D12).
-    fn add_default_review(&mut self, p: usize) {
+    fn add_default_review(&mut self, p: PhaseIndex) {
         let phase = &self.phases[p];
         let had_conflict = phase.split.active.as_ref().is_some_and(|split| split.had_conflict);
         let is_looked_at = phase.spec.review.is_some() || phase.spec.verify.is_some();
@@ -247,7 +248,7 @@ impl Run {
     }
 
     /// It was checked out anew: what `setup` makes is made again, then its commands run.
-    pub(super) fn prepare_integration_tree(&mut self, p: usize) {
+    pub(super) fn prepare_integration_tree(&mut self, p: PhaseIndex) {
         let setup = self.setup_commands(p);
         let phase = &self.phases[p];
         let Some(base) = phase.verification.commit.clone().filter(|_| !setup.is_empty()) else {
@@ -258,14 +259,14 @@ impl Run {
         self.phases[p].step = PhaseStep::Branching { action };
     }
 
-    pub(super) fn on_integration_tree_ready(&mut self, p: usize) {
+    pub(super) fn on_integration_tree_ready(&mut self, p: PhaseIndex) {
         if let Some(split) = &mut self.phases[p].split.active {
             split.ready = true;
         }
         self.continue_integration(p);
     }
 
-    pub(super) fn on_merge_aborted(&mut self, p: usize, outcome: &ActionOutcome) {
+    pub(super) fn on_merge_aborted(&mut self, p: PhaseIndex, outcome: &ActionOutcome) {
         match outcome {
             ActionOutcome::Unmerged => {
                 self.phases[p].split.clear_conflict();
@@ -280,7 +281,7 @@ impl Run {
     }
 
     /// Brings everything to where the phase began.
-    pub(super) fn request_landing(&mut self, p: usize) {
+    pub(super) fn request_landing(&mut self, p: PhaseIndex) {
         let phase = &self.phases[p];
         let Some(split) = &phase.split.active else { return };
         let Some(base) = split.base.clone() else {
@@ -293,7 +294,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Landing { action };
     }
 
-    pub(super) fn on_landed(&mut self, p: usize, outcome: &ActionOutcome) {
+    pub(super) fn on_landed(&mut self, p: PhaseIndex, outcome: &ActionOutcome) {
         let id = self.phases[p].spec.id.clone();
         match outcome {
             ActionOutcome::Landed { commit, committed, files } => {
@@ -330,7 +331,7 @@ impl Run {
     }
 
     /// The phase is again where it was when it was split, with everything that was made.
-    fn finish_split(&mut self, p: usize) {
+    fn finish_split(&mut self, p: PhaseIndex) {
         if self.phases[p].is_finished() {
             if let Some(split) = self.phases[p].split.active.take() {
                 self.phases[p].tree = split.home;
@@ -345,7 +346,7 @@ impl Run {
     }
 
     /// What stays open is not merged: people are told where it is kept.
-    pub(super) fn notify_unmerged_parts(&mut self, p: usize) {
+    pub(super) fn notify_unmerged_parts(&mut self, p: PhaseIndex) {
         let Some(split) = self.phases[p].split.active.take() else { return };
         if split.base.is_none() {
             return;

@@ -10,6 +10,7 @@ use crate::workflow::{leading_to, paths};
 
 use super::Run;
 use super::phase::Phase;
+use super::phase_list::PhaseIndex;
 use super::text_format::{cut, one_line};
 
 /// Lessons of one question: the bound of the contract.
@@ -22,7 +23,7 @@ type LessonRecord<'a> = (&'a Phase, LessonKind, &'a str, &'a str);
 
 impl Run {
     /// Lessons for a phase: those of the phases that it depends on come first, then those of the others; the newest first.
-    pub(super) fn lessons(&self, p: usize) -> Vec<LessonView> {
+    pub(super) fn lessons(&self, p: PhaseIndex) -> Vec<LessonView> {
         let leading = self.leading_to(p);
         let own = &self.phases[p].spec.id;
         // Records go to and fro between a phase and its parts, so what one of them withholds all do.
@@ -59,7 +60,7 @@ impl Run {
     }
 
     /// The phases of the workflow that this one depends on, directly or not, and its own.
-    fn leading_to(&self, p: usize) -> BTreeSet<&PhaseId> {
+    fn leading_to(&self, p: PhaseIndex) -> BTreeSet<&PhaseId> {
         leading_to(self.root_of(&self.phases[p]), |id| {
             self.phase_index(id).map(|q| &self.phases[q].spec.depends_on[..])
         })

@@ -12,6 +12,7 @@ use super::Run;
 use super::accepted_files::AcceptedFiles;
 use super::dispute_record::Dispute;
 use super::phase::{ObjectiveState, Phase};
+use super::phase_list::PhaseIndex;
 use super::session::Session;
 use super::step::PhaseStep;
 
@@ -77,7 +78,7 @@ impl Run {
     /// are listed until that was measured behind them, and a phase in a loop once for each walk in which it left other files, the oldest
     /// first.
     pub fn changes_in_workspace(&self) -> Vec<PhaseChanges<'_>> {
-        let listed = (0..self.phases.len()).filter(|p| self.is_compared(*p));
+        let listed = self.phases.indices().filter(|p| self.is_compared(*p));
         let changes = listed.flat_map(|p| {
             let phase = &self.phases[p];
             let measurements = &phase.measurements.past;
@@ -185,7 +186,7 @@ impl Run {
 
     /// Whether what a phase left in the workspace is its own to answer for. What a person or the workflow asked for is; the reviews and
     /// merges of the host are not, nor are parts whose phase has taken what they did and was measured since.
-    fn is_compared(&self, p: usize) -> bool {
+    fn is_compared(&self, p: PhaseIndex) -> bool {
         let phase = &self.phases[p];
         let mut is_own = phase.tree.is_workspace() && !phase.lineage.is_made_by_host();
         let mut inner = p;
@@ -199,12 +200,12 @@ impl Run {
         is_own
     }
 
-    fn parent_of(&self, p: usize) -> Option<usize> {
+    fn parent_of(&self, p: PhaseIndex) -> Option<PhaseIndex> {
         self.phase_index(self.phases[p].lineage.parent.as_ref()?)
     }
 
     /// Where an objective stands by now: what a part did is its phase's, once that has taken it.
-    pub(super) fn holder_of(&self, mut p: usize, mut g: usize) -> (usize, usize) {
+    pub(super) fn holder_of(&self, mut p: PhaseIndex, mut g: usize) -> (PhaseIndex, usize) {
         let id = &self.phases[p].objectives[g].spec.id;
         while let Some(whole) = self.parent_of(p) {
             let (part, phase) = (&self.phases[p], &self.phases[whole]);
@@ -220,14 +221,14 @@ impl Run {
         (p, g)
     }
 
-    fn held_objective(&self, p: usize, g: usize) -> &ObjectiveState {
+    fn held_objective(&self, p: PhaseIndex, g: usize) -> &ObjectiveState {
         let (p, g) = self.holder_of(p, g);
         &self.phases[p].objectives[g]
     }
 
     /// Whether what is open of a phase is done by the phase that it is a part of, once the parts are together.
-    fn is_left_to_whole(&self, p: usize) -> bool {
-        let is_open = |whole: usize| !self.phases[whole].is_over();
+    fn is_left_to_whole(&self, p: PhaseIndex) -> bool {
+        let is_open = |whole: PhaseIndex| !self.phases[whole].is_over();
         let phase = &self.phases[p];
         phase.step == PhaseStep::Split || phase.is_over() && self.parent_of(p).is_some_and(is_open)
     }
@@ -302,7 +303,7 @@ impl Run {
     }
 
     /// A phase is left as it is: what a person accepted of it and is lost is not done. They are not asked about it any more.
-    pub(super) fn reopen_lost_accepted(&mut self, p: usize) {
+    pub(super) fn reopen_lost_accepted(&mut self, p: PhaseIndex) {
         let disputes = self.phases[p].disputes.iter().filter(|dispute| dispute.is_of_accepted_work);
         let lost: Vec<(usize, String)> =
             disputes.map(|dispute| (dispute.objective, dispute.words.clone())).collect();

@@ -24,6 +24,7 @@ use super::handoff_state::HandoffCheck;
 use super::judgment::Judgment;
 use super::large_text::TextReference;
 use super::phase::Phase;
+use super::phase_list::PhaseIndex;
 use super::prompt_offload::insert_references;
 use super::session::Session;
 use super::session_view::unknown_session_view;
@@ -43,7 +44,7 @@ const HANDOFF_BYTES: usize = 1 << 10;
 const HANDOFF_FACTS: usize = 5;
 
 impl Run {
-    fn ask(&mut self, p: usize, query: PolicyQuery, texts: Vec<TextBlob>) -> RequestId {
+    fn ask(&mut self, p: PhaseIndex, query: PolicyQuery, texts: Vec<TextBlob>) -> RequestId {
         self.last_request_id = self.last_request_id.next();
         let request_id = self.last_request_id;
         self.index.query_opened(request_id, self.phases[p].spec.id.clone(), query.is_at_work());
@@ -57,14 +58,19 @@ impl Run {
         request_id
     }
 
-    pub(super) fn ask_assessment(&mut self, p: usize, occasion: AssessTrigger, focus: &[usize]) -> RequestId {
+    pub(super) fn ask_assessment(
+        &mut self,
+        p: PhaseIndex,
+        occasion: AssessTrigger,
+        focus: &[usize],
+    ) -> RequestId {
         let (session, texts) = self.session_observation(p, occasion, focus);
         self.ask(p, PolicyQuery::Exhaustion(Box::new(session)), texts)
     }
 
     pub(super) fn ask_completion(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         occasion: AssessTrigger,
         focus: &[usize],
         assessment: Assessment,
@@ -75,7 +81,7 @@ impl Run {
 
     pub(super) fn ask_recovery(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         occasion: AssessTrigger,
         focus: &[usize],
         judgment: &Judgment,
@@ -91,7 +97,7 @@ impl Run {
     /// A session as it is now, and the texts that go with it.
     pub(super) fn session_observation(
         &self,
-        p: usize,
+        p: PhaseIndex,
         occasion: AssessTrigger,
         focus: &[usize],
     ) -> (SessionObservation, Vec<TextBlob>) {
@@ -134,7 +140,7 @@ impl Run {
         (observation, vec![TextBlob::new(window)])
     }
 
-    pub(super) fn ask_compaction(&mut self, p: usize) -> RequestId {
+    pub(super) fn ask_compaction(&mut self, p: PhaseIndex) -> RequestId {
         let observation = CompactionObservation {
             session: self.session_view(p),
             phase: self.phase_view(p),
@@ -145,7 +151,7 @@ impl Run {
     }
 
     /// `items` are what could be replaced by references.
-    pub(super) fn ask_offloading(&mut self, p: usize, items: Vec<ContextItem>) -> RequestId {
+    pub(super) fn ask_offloading(&mut self, p: PhaseIndex, items: Vec<ContextItem>) -> RequestId {
         let observation = OffloadingObservation {
             session: self.session_view(p),
             phase: self.phase_view(p),
@@ -155,13 +161,13 @@ impl Run {
         self.ask(p, PolicyQuery::Offloading(Box::new(observation)), Vec::new())
     }
 
-    pub(super) fn ask_split(&mut self, p: usize, occasion: SplitTrigger) -> RequestId {
+    pub(super) fn ask_split(&mut self, p: PhaseIndex, occasion: SplitTrigger) -> RequestId {
         let observation = self.splitting_observation(p, occasion);
         self.ask(p, PolicyQuery::Splitting(Box::new(observation)), Vec::new())
     }
 
     /// `spent` is what came of the turns that it has had, where they are used up.
-    pub(super) fn ask_budget(&mut self, p: usize, base: u32, spent: Option<TurnUsage>) -> RequestId {
+    pub(super) fn ask_budget(&mut self, p: PhaseIndex, base: u32, spent: Option<TurnUsage>) -> RequestId {
         let phase = &self.phases[p];
         let observation = BudgetingObservation {
             phase: self.phase_view(p),
@@ -178,7 +184,7 @@ impl Run {
     /// `references` stand for what is not embedded.
     pub(super) fn ask_prompt(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         kind: PromptKind,
         focus: &[usize],
         references: &[TextReference],
@@ -190,7 +196,7 @@ impl Run {
 
     pub(super) fn prompt_observation(
         &self,
-        p: usize,
+        p: PhaseIndex,
         kind: PromptKind,
         focus: &[usize],
     ) -> (HandoffObservation, Vec<TextBlob>) {
@@ -205,7 +211,7 @@ impl Run {
     }
 
     /// `withheld` keeps the words of agents and tools out of it: a document with them was refused.
-    pub(super) fn ask_composition(&mut self, p: usize, path: &str, withheld: bool) -> RequestId {
+    pub(super) fn ask_composition(&mut self, p: PhaseIndex, path: &str, withheld: bool) -> RequestId {
         let focus = self.phases[p].next_focus();
         let (mut observation, mut texts) = self.handoff_observation(p, PromptKind::Continuing, &focus);
         observation.facts_path = Some(sibling_name(path, FACTS));
@@ -216,7 +222,12 @@ impl Run {
         self.ask(p, PolicyQuery::Handoff(Box::new(observation)), texts)
     }
 
-    pub(super) fn ask_review(&mut self, p: usize, document: &TextBlob, found: &HandoffCheck) -> RequestId {
+    pub(super) fn ask_review(
+        &mut self,
+        p: PhaseIndex,
+        document: &TextBlob,
+        found: &HandoffCheck,
+    ) -> RequestId {
         let observation = ReviewObservation {
             document: TextId(0),
             missing_files: found.missing_files.clone(),
@@ -229,7 +240,7 @@ impl Run {
         self.ask(p, PolicyQuery::Review(Box::new(observation)), vec![document.clone()])
     }
 
-    fn session_view(&self, p: usize) -> SessionView {
+    fn session_view(&self, p: PhaseIndex) -> SessionView {
         match self.session(p) {
             Some(session) => {
                 let active_ms =
@@ -251,7 +262,7 @@ impl Run {
         }
     }
 
-    pub(super) fn phase_view(&self, p: usize) -> PhaseView {
+    pub(super) fn phase_view(&self, p: PhaseIndex) -> PhaseView {
         let phase = &self.phases[p];
         let count = |status| phase.objectives.iter().filter(|g| g.status == status).count() as u32;
         let (done, failed) = (count(ObjectiveStatus::Done), count(ObjectiveStatus::Failed));
@@ -288,8 +299,8 @@ impl Run {
 
     /// A reviewer sees what the phase that it looks at was to do, beside its own objective.
     /// What became of their files is told of those in focus: a phase may have many objectives, each with many files.
-    fn objective_views(&self, p: usize, focus: &[usize]) -> Vec<ObjectiveView> {
-        let objectives = |p: usize| (0..self.phases[p].objectives.len()).map(move |g| (p, g));
+    fn objective_views(&self, p: PhaseIndex, focus: &[usize]) -> Vec<ObjectiveView> {
+        let objectives = |p: PhaseIndex| (0..self.phases[p].objectives.len()).map(move |g| (p, g));
         objectives(p)
             .chain(self.reviewed_phase(p).into_iter().flat_map(objectives))
             .map(|(q, g)| {
@@ -301,13 +312,13 @@ impl Run {
     }
 
     /// The phase that this one reviews.
-    fn reviewed_phase(&self, p: usize) -> Option<usize> {
+    fn reviewed_phase(&self, p: PhaseIndex) -> Option<PhaseIndex> {
         let phase = &self.phases[p];
         let parent = phase.lineage.parent.as_ref().filter(|_| phase.lineage.origin == PhaseOrigin::Review)?;
         self.phase_index(parent)
     }
 
-    fn splitting_observation(&self, p: usize, occasion: SplitTrigger) -> SplittingObservation {
+    fn splitting_observation(&self, p: PhaseIndex, occasion: SplitTrigger) -> SplittingObservation {
         let phase = &self.phases[p];
         let session = self.session(p);
         let recent: Vec<TurnView> = session.map(|s| s.recent.iter().copied().collect()).unwrap_or_default();
@@ -331,7 +342,7 @@ impl Run {
     }
 
     /// Its session; one that has not spoken yet has a predecessor, maybe in the phase that it was split from.
-    pub(super) fn last_prompted_session(&self, p: usize) -> Option<&Session> {
+    pub(super) fn last_prompted_session(&self, p: PhaseIndex) -> Option<&Session> {
         self.session(p).filter(|session| session.prompts > 0).or_else(|| {
             let phase = &self.phases[p];
             let inherited = || Some(&phase.handoffs.inherited.as_ref()?.session);
@@ -342,7 +353,7 @@ impl Run {
 
     fn handoff_observation(
         &self,
-        p: usize,
+        p: PhaseIndex,
         kind: PromptKind,
         focus: &[usize],
     ) -> (HandoffObservation, Vec<TextBlob>) {

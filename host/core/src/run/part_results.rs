@@ -8,6 +8,7 @@ use crate::view::PhaseOrigin;
 use super::Run;
 use super::phase::ActiveSplit;
 use super::phase::Phase;
+use super::phase_list::PhaseIndex;
 
 impl Run {
     /// Where a part that shares its folder with others writes what it has to say; workspace-relative.
@@ -18,7 +19,7 @@ impl Run {
     }
 
     /// The result files that a phase is to bring together, whether they exist or not. Empty for every other phase.
-    pub(super) fn expected_results(&self, p: usize) -> Vec<String> {
+    pub(super) fn expected_results(&self, p: PhaseIndex) -> Vec<String> {
         let phase = &self.phases[p];
         match self.parent_split(phase) {
             Some(split) if phase.lineage.origin == PhaseOrigin::Merge && split.conflict().is_none() => {
@@ -29,7 +30,7 @@ impl Run {
     }
 
     /// The first measurement says which of them no part wrote.
-    pub(super) fn find_results(&mut self, p: usize, outcome: &ActionOutcome) {
+    pub(super) fn find_results(&mut self, p: PhaseIndex, outcome: &ActionOutcome) {
         let ActionOutcome::WorkspaceMeasured { facts } = outcome else { return };
         let expected = self.expected_results(p);
         let phase = &mut self.phases[p];

@@ -10,6 +10,7 @@ use crate::short_format::{dollars, format_tokens};
 use crate::time::DurationMs;
 
 use super::end_cause::EndCause;
+use super::phase_list::PhaseIndex;
 use super::session::Session;
 use super::step::{OnSessionEnd, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
@@ -24,7 +25,7 @@ const TRY_AGAIN: &str = "a person was asked how to go on, and has it tried again
 
 impl Run {
     /// Lets the session end, then asks. The run goes on with other phases meanwhile.
-    pub(super) fn pause(&mut self, p: usize, about: PauseReason, text: impl Into<EndCause>) {
+    pub(super) fn pause(&mut self, p: PhaseIndex, about: PauseReason, text: impl Into<EndCause>) {
         if self.is_default_review(p)
             && matches!(about, PauseReason::Blocked | PauseReason::Unproven | PauseReason::Asked)
         {
@@ -33,7 +34,7 @@ impl Run {
         self.end_session(p, OnSessionEnd::Pause { about, text: text.into() }, "the phase waits for a person");
     }
 
-    pub(super) fn ask_person(&mut self, p: usize, about: PauseReason, question: impl Into<EndCause>) {
+    pub(super) fn ask_person(&mut self, p: PhaseIndex, about: PauseReason, question: impl Into<EndCause>) {
         let cause = question.into();
         let text = cause.user_text().to_owned();
         let phase = self.phases[p].spec.id.clone();
@@ -120,7 +121,7 @@ impl Run {
 
     /// What the next session is told of a question that a person has answered: what the person says to it, and to what. A question that
     /// nobody said anything to stays between a policy and the person: it may be a stranger's.
-    fn inform_next_session(&mut self, p: usize, question: &EndCause, message: Option<&str>) {
+    fn inform_next_session(&mut self, p: PhaseIndex, question: &EndCause, message: Option<&str>) {
         let phase = &mut self.phases[p];
         phase.succession.end_cause = match message {
             Some(message) => EndCause::answered(question, message),
@@ -138,12 +139,12 @@ impl Run {
     }
 
     /// An answer may be given while no host is there to act: it only makes the phase due.
-    pub(super) fn continue_at_next_tick(&mut self, p: usize) {
+    pub(super) fn continue_at_next_tick(&mut self, p: PhaseIndex) {
         self.phases[p].step = PhaseStep::ResumePending;
     }
 
     /// Leaves a phase, and what belongs to it, as it is. What has a check of its own that has not passed is not done.
-    pub(super) fn skip(&mut self, p: usize) {
+    pub(super) fn skip(&mut self, p: PhaseIndex) {
         self.reopen_where(p, |phase, g| {
             let objective = &phase.objectives[g];
             let is_unchecked = objective.spec.verify.is_some() && objective.check_passed != Some(true);
@@ -154,7 +155,7 @@ impl Run {
         self.notify_unmerged_parts(p);
     }
 
-    pub(super) fn continue_phase(&mut self, p: usize) {
+    pub(super) fn continue_phase(&mut self, p: PhaseIndex) {
         let phase = &self.phases[p];
         if !phase.split.planned_parts.is_empty() {
             let parts = phase.split.planned_parts.clone();
@@ -171,7 +172,7 @@ impl Run {
     }
 
     /// Asks where a ceiling of the phase or of the run is reached. True where it asked.
-    pub(super) fn pause_at_ceiling(&mut self, p: usize) -> bool {
+    pub(super) fn pause_at_ceiling(&mut self, p: PhaseIndex) -> bool {
         let (about, whose, reached) = match (self.phase_ceiling_reached(p), self.run_ceiling_reached()) {
             (Some(reached), _) => {
                 (PauseReason::PhaseCeiling, format!("Phase {}", self.phases[p].spec.id), reached)
@@ -183,7 +184,7 @@ impl Run {
         true
     }
 
-    fn phase_ceiling_reached(&self, p: usize) -> Option<ReachedCeiling> {
+    fn phase_ceiling_reached(&self, p: PhaseIndex) -> Option<ReachedCeiling> {
         let phase = &self.phases[p];
         let sessions = phase.sessions.iter().filter_map(|id| self.sessions.get(id));
         let priced = SpendTotal::of(&phase.usage.billed, sessions);
@@ -207,7 +208,7 @@ impl Run {
 
     /// What a phase has used, for a person who is asked whether it gets more: "It used 250 turns (86 of them by its last session),
     /// 13.7M tokens and at least $1.37.".
-    pub(super) fn usage_text(&self, p: usize) -> String {
+    pub(super) fn usage_text(&self, p: PhaseIndex) -> String {
         let phase = &self.phases[p];
         let turns = self.turns_used(p);
         let last = self.session(p).map_or(0, |session| session.turns);
@@ -233,7 +234,7 @@ impl Run {
 
     /// What its last session was refused, and what it said in the end: ` Its last session was refused 2 calls, the first of them "Bash: git
     /// push". It said last: "I cannot push."`. Both are words of an agent.
-    pub(super) fn last_session_text(&self, p: usize) -> String {
+    pub(super) fn last_session_text(&self, p: PhaseIndex) -> String {
         let Some(session) = self.last_prompted_session(p) else { return String::new() };
         let first = session.refusals.iter().find(|refusal| refusal.kind.is_call());
         let first = first.map(|refusal| one_line(&refusal.target));

@@ -7,10 +7,11 @@ use crate::view::PhaseOrigin;
 
 use super::Run;
 use super::phase::ActiveSplit;
+use super::phase_list::PhaseIndex;
 
 impl Run {
     /// The round of the loop that a phase is walked in (B10).
-    pub(super) fn iteration(&self, p: usize) -> Option<IterationView> {
+    pub(super) fn iteration(&self, p: PhaseIndex) -> Option<IterationView> {
         let phase = &self.phases[p];
         let last = self.index.loop_end(&phase.spec.id)?;
         let repeat = self.workflow.phases[last].repeat.as_ref()?;
@@ -19,20 +20,20 @@ impl Run {
     }
 
     /// Where several may share a folder, only they themselves can say whose a report in it is.
-    pub(super) fn reports_as(&self, p: usize) -> Option<SessionId> {
+    pub(super) fn reports_as(&self, p: PhaseIndex) -> Option<SessionId> {
         let phase = &self.phases[p];
         let shares = phase.lineage.parent.is_some() || !self.live_phases_in_same_folder(p).is_empty();
         phase.session.clone().filter(|_| shares)
     }
 
     /// Where a part that shares its folder writes down what it made (C11).
-    pub(super) fn own_result_file(&self, p: usize) -> Option<String> {
+    pub(super) fn own_result_file(&self, p: PhaseIndex) -> Option<String> {
         let split = self.split_by_origin(p, PhaseOrigin::Split)?;
         split.shares_folder().then(|| self.result_file(&self.phases[p].spec.id))
     }
 
     /// What a merge without a conflict has to read.
-    pub(super) fn result_files(&self, p: usize) -> Vec<String> {
+    pub(super) fn result_files(&self, p: PhaseIndex) -> Vec<String> {
         match self.split_by_origin(p, PhaseOrigin::Merge) {
             Some(split) if split.conflict().is_none() => self.results_to_read(&self.phases[p], split),
             _ => Vec::new(),
@@ -40,13 +41,13 @@ impl Run {
     }
 
     /// What a merge has to resolve.
-    pub(super) fn conflict(&self, p: usize) -> Option<ConflictView> {
+    pub(super) fn conflict(&self, p: PhaseIndex) -> Option<ConflictView> {
         let (with, files) = self.split_by_origin(p, PhaseOrigin::Merge)?.conflict()?;
         Some(ConflictView { with_phase: with.cloned(), files: files.to_vec() })
     }
 
     /// The split that a phase of this origin belongs to.
-    fn split_by_origin(&self, p: usize, origin: PhaseOrigin) -> Option<&ActiveSplit> {
+    fn split_by_origin(&self, p: PhaseIndex, origin: PhaseOrigin) -> Option<&ActiveSplit> {
         let phase = &self.phases[p];
         self.parent_split(phase).filter(|_| phase.lineage.origin == origin)
     }

@@ -10,6 +10,7 @@ use crate::text::TextBlob;
 use super::Run;
 use super::large_text::{LargeText, PromptPart, TextReference};
 use super::phase::Phase;
+use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 
 /// What a reference with its preview takes at most. Where a text is no larger, a reference spares nothing.
@@ -26,7 +27,7 @@ const FOLDER: &str = "inputs";
 
 impl Run {
     /// Asks for a prompt; before that, where it would embed something large, whether that may become a reference.
-    pub(super) fn offload_then_prompt(&mut self, p: usize, kind: PromptKind, focus: Vec<usize>) {
+    pub(super) fn offload_then_prompt(&mut self, p: PhaseIndex, kind: PromptKind, focus: Vec<usize>) {
         let large = self.large_inputs(p, kind, &focus);
         if large.is_empty() {
             return self.request_prompt(p, kind, focus, &[]);
@@ -38,7 +39,7 @@ impl Run {
     /// Keeps what the policy offloads. An answer that names anything else, or nothing, spares nothing.
     pub(super) fn on_offload_decision(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         kind: PromptKind,
         focus: Vec<usize>,
         large: Vec<LargeText>,
@@ -58,7 +59,7 @@ impl Run {
     /// Refers to what was kept; what was not is embedded.
     pub(super) fn on_offloaded(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         kind: PromptKind,
         focus: Vec<usize>,
         large: &[LargeText],
@@ -81,7 +82,7 @@ impl Run {
 
     fn request_prompt(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         kind: PromptKind,
         focus: Vec<usize>,
         references: &[TextReference],
@@ -90,7 +91,7 @@ impl Run {
         self.phases[p].step = PhaseStep::ComposingPrompt { request, kind, focus };
     }
 
-    fn large_inputs(&self, p: usize, kind: PromptKind, focus: &[usize]) -> Vec<LargeText> {
+    fn large_inputs(&self, p: PhaseIndex, kind: PromptKind, focus: &[usize]) -> Vec<LargeText> {
         let (observation, texts) = self.prompt_observation(p, kind, focus);
         let in_focus = observation.objectives.iter().filter(|o| observation.focus.contains(&o.id));
         let mut inputs: Vec<LargeText> = in_focus

@@ -6,6 +6,7 @@ use crate::observation::{PastHandoff, PastSession, PastWait, QueryFacts, said};
 use crate::view::{HandoffSummary, QuotaSummary};
 
 use super::Run;
+use super::phase_list::PhaseIndex;
 use super::session::Session;
 
 /// The bounds of the contract, each.
@@ -17,7 +18,7 @@ const PAST_HANDOFFS: usize = 8;
 
 impl Run {
     /// The facts of a phase now; each kind newest first.
-    pub(super) fn query_facts(&self, p: usize) -> QueryFacts {
+    pub(super) fn query_facts(&self, p: PhaseIndex) -> QueryFacts {
         let phase = &self.phases[p];
         let sessions = || phase.sessions.iter().rev().filter_map(|id| self.sessions.get(id));
         let before = sessions().filter(|session| phase.session.as_ref() != Some(&session.id));
@@ -41,7 +42,7 @@ impl Run {
     }
 
     /// A wait of a phase for its provider is over.
-    pub(super) fn record_quota_wait(&mut self, p: usize, wait: &QuotaSummary) {
+    pub(super) fn record_quota_wait(&mut self, p: PhaseIndex, wait: &QuotaSummary) {
         let ended = PastWait { ended_at_ms: Some(self.now), ..past_wait(wait) };
         push_bounded(&mut self.phases[p].usage.past_waits, ended, PAST_WAITS);
     }

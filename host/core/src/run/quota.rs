@@ -9,6 +9,7 @@ use crate::view::QuotaSummary;
 
 use super::Run;
 use super::end_cause::EndCause;
+use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 use super::successor_reason::SuccessorReason;
 use super::text_format::cut;
@@ -57,7 +58,7 @@ impl Run {
     /// The agent waits by itself: its prompt is alive, the clocks stand still, nothing is called a stall (B4–B6).
     pub(super) fn begin_agent_quota_wait(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         cause: QuotaCause,
         until: Option<UnixMs>,
         said: String,
@@ -93,7 +94,7 @@ impl Run {
     }
 
     /// New output, or the end of the prompt, ends the wait (B8).
-    pub(super) fn end_agent_quota_wait(&mut self, p: usize) {
+    pub(super) fn end_agent_quota_wait(&mut self, p: PhaseIndex) {
         let (now, phase) = (self.now, self.phases[p].spec.id.clone());
         let Some(session) = self.session_mut(p) else {
             return;
@@ -111,7 +112,7 @@ impl Run {
     /// The agent gave up: the host waits, as long as it takes, and tries the same prompt again.
     pub(super) fn begin_host_quota_wait(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         cause: QuotaCause,
         until: Option<UnixMs>,
         focus: &[usize],
@@ -125,7 +126,7 @@ impl Run {
         self.enter_quota_step(p, ProviderWait { cause, until, retry_at, said, judged_by }, focus.to_vec());
     }
 
-    fn enter_quota_step(&mut self, p: usize, wait: ProviderWait, focus: Vec<usize>) {
+    fn enter_quota_step(&mut self, p: PhaseIndex, wait: ProviderWait, focus: Vec<usize>) {
         let ProviderWait { cause, until, retry_at, said, judged_by } = wait;
         // Where the agent waited by itself before it gave up, this is the same wait.
         let before = self.session_mut(p).and_then(|session| session.quota.take());
@@ -166,9 +167,9 @@ impl Run {
     }
 
     /// The wait of another phase whose agent has the same provider.
-    pub(super) fn provider_wait(&self, p: usize) -> Option<ProviderWait> {
+    pub(super) fn provider_wait(&self, p: PhaseIndex) -> Option<ProviderWait> {
         let provider = self.provider_of(&self.phases[p]);
-        let waits = self.phases.iter().enumerate().filter_map(|(other, phase)| match &phase.step {
+        let waits = self.phases.indexed().filter_map(|(other, phase)| match &phase.step {
             PhaseStep::Quota { cause, until, retry_at, judged_by, .. }
                 if other != p && *retry_at > self.now && self.provider_of(phase) == provider =>
             {
@@ -187,11 +188,17 @@ impl Run {
     }
 
     /// Waits with another phase, for the same time, instead of running into the same limit.
-    pub(super) fn join_wait(&mut self, p: usize, wait: ProviderWait, focus: Vec<usize>) {
+    pub(super) fn join_wait(&mut self, p: PhaseIndex, wait: ProviderWait, focus: Vec<usize>) {
         self.enter_quota_step(p, wait, focus);
     }
 
-    pub(super) fn on_quota_reset(&mut self, p: usize, since: UnixMs, focus: Vec<usize>, is_judged: bool) {
+    pub(super) fn on_quota_reset(
+        &mut self,
+        p: PhaseIndex,
+        since: UnixMs,
+        focus: Vec<usize>,
+        is_judged: bool,
+    ) {
         let wait = self.quota_summary(p);
         if let Some(wait) = &wait {
             self.record_quota_wait(p, wait);

@@ -4,12 +4,13 @@ use crate::facts::{ErrorSignal, PERMISSION_REFUSED, Refusal, RefusalKind, Signal
 use crate::progress::ProgressEvent;
 
 use super::Run;
+use super::phase_list::PhaseIndex;
 use super::session::{LAST_BYTES, Session};
 use super::text_format::cut;
 
 impl Run {
     /// The agent heard of it as of what its call returned, so it is no evidence of how the session is.
-    pub(super) fn on_call_refused(&mut self, p: usize) {
+    pub(super) fn on_call_refused(&mut self, p: PhaseIndex) {
         let (seq, now) = (self.seq, self.now);
         let phase = self.phases[p].spec.id.clone();
         let Some(session) = self.session_mut(p) else { return };

@@ -8,10 +8,11 @@ use crate::progress::ProgressEvent;
 
 use super::Run;
 use super::phase::Phase;
+use super::phase_list::PhaseIndex;
 
 impl Run {
     /// What was taken for done is not.
-    pub(super) fn reopen(&mut self, p: usize, g: usize, status: ObjectiveStatus, because: &str) {
+    pub(super) fn reopen(&mut self, p: PhaseIndex, g: usize, status: ObjectiveStatus, because: &str) {
         let now = self.now;
         let objective = &mut self.phases[p].objectives[g];
         if !objective.is_done() {
@@ -36,7 +37,7 @@ impl Run {
     }
 
     /// Objectives that were reported as done and whose expected files did not come are open again. Returns what they lack.
-    pub(super) fn reopen_contradicted(&mut self, p: usize) -> Vec<String> {
+    pub(super) fn reopen_contradicted(&mut self, p: PhaseIndex) -> Vec<String> {
         self.reopen_where(p, Phase::contrary)
     }
 
@@ -44,7 +45,7 @@ impl Run {
     /// Returns what they lack.
     pub(super) fn reopen_where(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         lacks: impl Fn(&Phase, usize) -> Option<String>,
     ) -> Vec<String> {
         let mut lacking = Vec::new();
@@ -65,7 +66,7 @@ impl Run {
     /// Objectives of this phase that are taken for done are open again, if a file that they name is as it was when the phase began, or, where
     /// they name none, all that changed during their prompts is. Asked once for each time that files are restored: an agent may say that
     /// it is right so. Returns what was said of them.
-    pub(super) fn reopen_restored(&mut self, p: usize) -> Vec<String> {
+    pub(super) fn reopen_restored(&mut self, p: PhaseIndex) -> Vec<String> {
         let mut said = Vec::new();
         let restored = std::mem::take(&mut self.phases[p].measurements.past.restored);
         for g in 0..self.phases[p].objectives.len() {
@@ -83,7 +84,7 @@ impl Run {
     }
 
     /// The objectives that the findings of checks are about: those of the checks, or those that the findings name by id or by a file, or else all.
-    pub(super) fn reopen_affected(&mut self, p: usize, of: &[usize], because: &str) {
+    pub(super) fn reopen_affected(&mut self, p: PhaseIndex, of: &[usize], because: &str) {
         let phase = &self.phases[p];
         let named: Vec<usize> = match of {
             [] => (0..phase.objectives.len())

@@ -7,6 +7,7 @@ use crate::observation::{AssessTrigger, SplitTrigger};
 use crate::progress::ProgressEvent;
 
 use super::Run;
+use super::phase_list::PhaseIndex;
 use super::step::{OnTurnBudget, PhaseStep};
 
 /// Why there is a session after one that was lost.
@@ -46,7 +47,7 @@ impl Run {
     }
 
     /// Whether something was reported as done in the prompt that died with its agent.
-    fn has_done_report_in(&self, p: usize, focus: &[usize]) -> bool {
+    fn has_done_report_in(&self, p: PhaseIndex, focus: &[usize]) -> bool {
         let phase = &self.phases[p];
         let mut objectives = phase.objectives.iter().enumerate();
         objectives.any(|(g, objective)| {
@@ -54,7 +55,7 @@ impl Run {
         })
     }
 
-    fn resume_phase(&mut self, p: usize) {
+    fn resume_phase(&mut self, p: PhaseIndex) {
         let is_unconfirmed = self.phases[p].has_unconfirmed_claims();
         match self.phases[p].step.clone() {
             // These wait for a person, for time, for other phases, or for nothing.

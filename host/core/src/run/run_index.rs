@@ -8,11 +8,12 @@ use crate::workflow::Workflow;
 
 use super::Run;
 use super::phase::Phase;
+use super::phase_list::{PhaseIndex, PhaseList};
 
 /// What the phases say already, the other way round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RunIndex {
-    positions: HashMap<PhaseId, usize>,
+    positions: HashMap<PhaseId, PhaseIndex>,
     sessions: HashMap<SessionId, PhaseId>,
     open_queries: BTreeMap<RequestId, OpenQuery>,
     /// The phase of the workflow whose `repeat` leads back over this one (B10).
@@ -68,37 +69,33 @@ impl Run {
     /// The phases as the workflow has them.
     pub(super) fn begin_with(&mut self, phases: Vec<Phase>) {
         self.index.loops = RunIndex::loops_of(&self.workflow);
-        self.phases = phases;
+        self.phases = PhaseList::new(phases);
         self.rebuild_positions();
     }
 
     /// Puts phases that belong to another after everything that belongs to it already.
-    pub(super) fn insert_sub_phases(&mut self, p: usize, below: impl IntoIterator<Item = Phase>) {
-        let depth = self.phases[p].lineage.depth;
-        let after = (p + 1..self.phases.len()).find(|q| self.phases[*q].lineage.depth <= depth);
-        let at = after.unwrap_or(self.phases.len());
-        self.phases.splice(at..at, below);
+    pub(super) fn insert_sub_phases(&mut self, p: PhaseIndex, below: impl IntoIterator<Item = Phase>) {
+        self.phases.insert_below(p, below);
         self.rebuild_positions();
     }
 
     fn rebuild_positions(&mut self) {
-        self.index.positions =
-            self.phases.iter().enumerate().map(|(p, phase)| (phase.spec.id.clone(), p)).collect();
+        self.index.positions = self.phases.indexed().map(|(p, phase)| (phase.spec.id.clone(), p)).collect();
     }
 
-    pub(super) fn phase_index(&self, id: &PhaseId) -> Option<usize> {
+    pub(super) fn phase_index(&self, id: &PhaseId) -> Option<PhaseIndex> {
         self.index.positions.get(id).copied()
     }
 
     /// The phase that has this session now.
-    pub(super) fn phase_of(&self, session: &SessionId) -> Option<usize> {
+    pub(super) fn phase_of(&self, session: &SessionId) -> Option<PhaseIndex> {
         let p = self.phase_index(self.index.sessions.get(session)?)?;
         (self.phases[p].session.as_ref() == Some(session)).then_some(p)
     }
 
     /// The phase that waits for the outcome of this intent.
-    pub(super) fn phase_waiting_for(&self, action: ActionId) -> Option<usize> {
-        self.phases.iter().position(|phase| phase.step.waits_for_action(action))
+    pub(super) fn phase_waiting_for(&self, action: ActionId) -> Option<PhaseIndex> {
+        self.phases.position(|phase| phase.step.waits_for_action(action))
     }
 
     /// The phase about which an open question was asked, then those that it is a part of, from the inside out.
@@ -119,7 +116,7 @@ impl Run {
     }
 
     /// The phase about which this was asked.
-    pub(super) fn phase_asked_about(&self, request: RequestId) -> Option<usize> {
+    pub(super) fn phase_asked_about(&self, request: RequestId) -> Option<PhaseIndex> {
         self.phase_index(&self.index.open_queries.get(&request)?.phase)
     }
 

@@ -14,6 +14,7 @@ use crate::workflow::paths;
 
 use super::Run;
 use super::phase::{ObjectiveState, Phase};
+use super::phase_list::PhaseIndex;
 use super::session::Session;
 use super::step::{OnSummary, PhaseStep};
 use super::text_format::cut;
@@ -45,7 +46,7 @@ impl Run {
             quota_wait_ms,
             billed,
             billed_at_least: is_cut || is_unpriced,
-            phases: (0..self.phases.len()).map(|p| self.build_phase_summary(p)).collect(),
+            phases: self.phases.indices().map(|p| self.build_phase_summary(p)).collect(),
             questions: self
                 .user_questions
                 .iter()
@@ -88,7 +89,7 @@ impl Run {
         self.phases.iter().find(|phase| phase.artifacts.kept.iter().any(is_it)).map(|phase| &phase.spec.id)
     }
 
-    fn build_phase_summary(&self, p: usize) -> PhaseSummary {
+    fn build_phase_summary(&self, p: PhaseIndex) -> PhaseSummary {
         let phase = &self.phases[p];
         let quota = self.quota_summary(p);
         PhaseSummary {
@@ -132,7 +133,7 @@ impl Run {
 
     /// Whether an objective that is done there is not said to be: a person is still to be asked about what they accepted, or its work
     /// was lost by the phase that has taken what this part did.
-    fn is_lost_since(&self, p: usize, g: usize) -> bool {
+    fn is_lost_since(&self, p: PhaseIndex, g: usize) -> bool {
         let (whole, held) = self.holder_of(p, g);
         self.phases[whole].has_lost_accepted(held) || self.phases[whole].objectives[held].has_lost_work
     }
@@ -167,7 +168,7 @@ impl Run {
     }
 
     /// Who decides about a phase. The policy that decides most comes last; the others say what they decide.
-    fn deciding_policies(&self, p: usize) -> String {
+    fn deciding_policies(&self, p: PhaseIndex) -> String {
         let mut deciders: Vec<(String, Vec<&str>)> = Vec::new();
         for capability in Capability::ALL {
             let Some(binding) = self.binding_for(p, capability) else { continue };
@@ -184,14 +185,14 @@ impl Run {
         deciders.iter().map(with_capabilities).chain([rest]).collect::<Vec<_>>().join(", ")
     }
 
-    pub(super) fn quota_summary(&self, p: usize) -> Option<QuotaSummary> {
+    pub(super) fn quota_summary(&self, p: PhaseIndex) -> Option<QuotaSummary> {
         match self.phases[p].step {
             PhaseStep::Quota { cause, since, until, .. } => Some(QuotaSummary { cause, since, until }),
             _ => self.session(p)?.quota,
         }
     }
 
-    pub(super) fn phase_status(&self, p: usize) -> PhaseStatus {
+    pub(super) fn phase_status(&self, p: PhaseIndex) -> PhaseStatus {
         match self.phases[p].step {
             PhaseStep::Pending => PhaseStatus::Pending,
             PhaseStep::Baseline { .. } | PhaseStep::Budgeting { .. } => PhaseStatus::Scoping,

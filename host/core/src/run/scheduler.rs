@@ -10,6 +10,7 @@ use crate::observation::SessionState;
 
 use super::Run;
 use super::phase::Phase;
+use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 
 /// Who has a place, counted in the ways in which places are bounded.
@@ -36,7 +37,7 @@ pub(super) struct ScheduleState {
 }
 
 impl Run {
-    pub(super) fn schedule_state_of(&self, p: usize) -> ScheduleState {
+    pub(super) fn schedule_state_of(&self, p: PhaseIndex) -> ScheduleState {
         let phase = &self.phases[p];
         ScheduleState {
             idle_step: (!phase.occupies_slot()).then(|| std::mem::discriminant(&phase.step)),
@@ -71,12 +72,12 @@ impl Run {
         }
     }
 
-    fn next_ready_phase(&self, ticked: bool) -> Option<usize> {
+    fn next_ready_phase(&self, ticked: bool) -> Option<PhaseIndex> {
         let slots = self.slot_usage();
         if slots.is_full {
             return None;
         }
-        let waiting = (0..self.phases.len()).filter(|p| {
+        let waiting = self.phases.indices().filter(|p| {
             let may =
                 if self.phases[*p].step == PhaseStep::ResumePending { ticked } else { self.is_ready(*p) };
             may && self.has_free_slot_in(&slots, *p)
@@ -89,7 +90,7 @@ impl Run {
     }
 
     /// Everything that it waited for, but a place, is there.
-    fn is_ready(&self, p: usize) -> bool {
+    fn is_ready(&self, p: PhaseIndex) -> bool {
         let phase = &self.phases[p];
         match &phase.step {
             PhaseStep::Pending => self.dependencies_done(p),
@@ -129,11 +130,11 @@ impl Run {
     }
 
     /// One more may work: of all, of the workflow's phases, and at its provider.
-    pub(super) fn has_free_slot(&self, p: usize) -> bool {
+    pub(super) fn has_free_slot(&self, p: PhaseIndex) -> bool {
         self.has_free_slot_in(&self.slot_usage(), p)
     }
 
-    fn has_free_slot_in(&self, slots: &SlotUsage<'_>, p: usize) -> bool {
+    fn has_free_slot_in(&self, slots: &SlotUsage<'_>, p: PhaseIndex) -> bool {
         let is_one_more = !slots.roots.contains(self.root_of(&self.phases[p]));
         if slots.is_full || is_one_more && slots.roots.len() >= self.workflow.limits.parallel.max(1) as usize
         {
@@ -175,7 +176,7 @@ impl Run {
             || session.is_some_and(|session| session.state == SessionState::WaitingQuota)
     }
 
-    fn dependencies_done(&self, p: usize) -> bool {
+    fn dependencies_done(&self, p: PhaseIndex) -> bool {
         self.phases[p]
             .spec
             .depends_on

@@ -11,12 +11,13 @@ use crate::workflow::Permission;
 
 use super::Run;
 use super::phase::ActiveSplit;
+use super::phase_list::PhaseIndex;
 use super::session::Session;
 use super::step::{PauseReason, PhaseStep};
 use super::text_format::failure_text;
 
 impl Run {
-    pub(super) fn begin_phase(&mut self, p: usize) {
+    pub(super) fn begin_phase(&mut self, p: PhaseIndex) {
         let phase = &self.phases[p];
         self.notify(ProgressEvent::PhaseStarted {
             phase: phase.spec.id.clone(),
@@ -27,7 +28,7 @@ impl Run {
     }
 
     /// The first steps: a work tree of its own where it gets one, then the state that it starts from.
-    pub(super) fn begin(&mut self, p: usize) {
+    pub(super) fn begin(&mut self, p: PhaseIndex) {
         let phase = &self.phases[p];
         if let Some(base) = phase.lineage.branch_from.clone() {
             let setup = self.setup_commands(p);
@@ -43,17 +44,17 @@ impl Run {
     }
 
     /// The state that it starts from.
-    pub(super) fn measure_baseline(&mut self, p: usize) {
+    pub(super) fn measure_baseline(&mut self, p: PhaseIndex) {
         let action = self.request_measurement(p, true);
         self.phases[p].step = PhaseStep::Baseline { action };
     }
 
     /// Commands that make a tree ready for work in this phase.
-    pub(super) fn setup_commands(&self, p: usize) -> Vec<String> {
+    pub(super) fn setup_commands(&self, p: PhaseIndex) -> Vec<String> {
         self.workflow.setup.iter().chain(&self.phases[p].spec.setup).cloned().collect()
     }
 
-    pub(super) fn on_branched(&mut self, p: usize, outcome: &ActionOutcome) {
+    pub(super) fn on_branched(&mut self, p: PhaseIndex, outcome: &ActionOutcome) {
         match outcome {
             // Checked out anew, and made ready again.
             ActionOutcome::Branched
@@ -77,12 +78,12 @@ impl Run {
     }
 
     /// Starts a session with what is left of the phase's turns (A6).
-    pub(super) fn request_spawn(&mut self, p: usize) {
+    pub(super) fn request_spawn(&mut self, p: PhaseIndex) {
         self.spawn_in(p, None);
     }
 
     /// The same, in a conversation that its agent has begun already.
-    pub(super) fn spawn_in(&mut self, p: usize, conversation: Option<String>) {
+    pub(super) fn spawn_in(&mut self, p: PhaseIndex, conversation: Option<String>) {
         let number = self.sessions.len() + 1;
         let phase = &self.phases[p];
         let lead = phase.handoffs.written.last().is_some_and(|handoff| handoff.lead);
@@ -164,7 +165,7 @@ impl Run {
     }
 
     /// Whether there is something to go on from. An agent that could not begin is nobody's predecessor.
-    fn is_begun(&self, p: usize) -> bool {
+    fn is_begun(&self, p: PhaseIndex) -> bool {
         let phase = &self.phases[p];
         let earlier = &phase.sessions[..phase.sessions.len().saturating_sub(1)];
         let is_nothing = |id: &SessionId| self.sessions.get(id).is_some_and(Session::never_began);
@@ -177,7 +178,7 @@ impl Run {
         phase.is_begun() && !is_unbegun
     }
 
-    pub(super) fn request_first_prompt(&mut self, p: usize) {
+    pub(super) fn request_first_prompt(&mut self, p: PhaseIndex) {
         let phase = &self.phases[p];
         let lead = self.session(p).is_some_and(|session| session.lead);
         let kind = match (phase.lineage.origin, self.is_begun(p), lead) {

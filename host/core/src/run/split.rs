@@ -18,6 +18,7 @@ use super::phase::{
     ActiveSplit, InheritedState, LoopPosition, ObjectiveReport, ObjectiveState, Phase, PhaseHandoffs,
     PhaseLineage, PhaseTurns, ReviewState, SuccessionState,
 };
+use super::phase_list::PhaseIndex;
 use super::step::{PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::text_format::{cut, failure_text, one_line};
@@ -38,7 +39,7 @@ fn title_of(words: &str, n: usize) -> String {
 
 impl Run {
     /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
-    pub(super) fn check_split(&self, p: usize, parts: &[SubPhase]) -> Result<(), String> {
+    pub(super) fn check_split(&self, p: PhaseIndex, parts: &[SubPhase]) -> Result<(), String> {
         let phase = &self.phases[p];
         let open = phase.open_objectives().map(|(_, objective)| &objective.spec.id);
         validate_split(&phase.spec.id, phase.lineage.depth, self.split_limits(), open, parts)
@@ -51,14 +52,14 @@ impl Run {
     }
 
     /// What its session knew is handed off first: its parts go on from there (C23).
-    pub(super) fn hand_off_to_parts(&mut self, p: usize, parts: Vec<SubPhase>) {
+    pub(super) fn hand_off_to_parts(&mut self, p: PhaseIndex, parts: Vec<SubPhase>) {
         self.phases[p].split.planned_parts = parts;
         self.start_successor(p, SuccessorReason::Parts);
     }
 
     /// The handoff is written. What was reported or found missing meanwhile may have changed what is open: then the split is of
     /// yesterday, and a session goes on with the whole.
-    pub(super) fn resume_split(&mut self, p: usize) {
+    pub(super) fn resume_split(&mut self, p: PhaseIndex) {
         let parts = std::mem::take(&mut self.phases[p].split.planned_parts);
         match self.check_split(p, &parts) {
             Ok(()) => self.request_checkpoint(p, parts),
@@ -67,7 +68,7 @@ impl Run {
     }
 
     /// The state that the parts start from is kept first: what is there now, committed or not (D3).
-    pub(super) fn request_checkpoint(&mut self, p: usize, parts: Vec<SubPhase>) {
+    pub(super) fn request_checkpoint(&mut self, p: PhaseIndex, parts: Vec<SubPhase>) {
         let phase = &mut self.phases[p];
         let count = phase.split.begin_checkpoint(&parts);
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
@@ -76,7 +77,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Checkpointing { action, parts };
     }
 
-    pub(super) fn on_checkpointed(&mut self, p: usize, parts: &[SubPhase], outcome: &ActionOutcome) {
+    pub(super) fn on_checkpointed(&mut self, p: PhaseIndex, parts: &[SubPhase], outcome: &ActionOutcome) {
         match outcome {
             ActionOutcome::Checkpointed { base } => self.fork(p, parts, base.as_ref()),
             other => {
@@ -88,7 +89,7 @@ impl Run {
         }
     }
 
-    fn fork(&mut self, p: usize, parts: &[SubPhase], base: Option<&String>) {
+    fn fork(&mut self, p: PhaseIndex, parts: &[SubPhase], base: Option<&String>) {
         let base_turns = self.base_turns(p);
         let phase = &mut self.phases[p];
         phase.split.planned_parts.clear();

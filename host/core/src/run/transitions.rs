@@ -16,13 +16,14 @@ use super::Run;
 use super::claim_status::ClaimStatus;
 use super::conversation_resume::NOT_RESUMED;
 use super::end_cause::EndCause;
+use super::phase_list::PhaseIndex;
 use super::session::Session;
 use super::step::{OnCommit, OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 
 impl Run {
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
-    pub(super) fn measure(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>) {
+    pub(super) fn measure(&mut self, p: PhaseIndex, occasion: AssessTrigger, focus: Vec<usize>) {
         let action = self.request_measurement(p, false);
         self.phases[p].step = PhaseStep::MeasuringWorkspace { action, occasion, focus };
     }
@@ -121,7 +122,7 @@ impl Run {
 
     /// Asks whether the scope is too large. What the host made itself is one thing to do, and is not asked about; nor is a phase whose
     /// parts came together, since what is mended there has to stay there.
-    pub(super) fn scope(&mut self, p: usize, occasion: SplitTrigger) {
+    pub(super) fn scope(&mut self, p: PhaseIndex, occasion: SplitTrigger) {
         if self.phases[p].lineage.is_made_by_host() {
             return self.continue_unsplit(p, occasion, &EndCause::from_host("it is one thing to do"));
         }
@@ -136,7 +137,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Scoping { request, occasion };
     }
 
-    pub(super) fn apply_event_to_phase(&mut self, p: usize, event: &AgentEvent) {
+    pub(super) fn apply_event_to_phase(&mut self, p: PhaseIndex, event: &AgentEvent) {
         if Session::is_output(event) {
             self.end_agent_quota_wait(p);
         }
@@ -208,7 +209,7 @@ impl Run {
     }
 
     /// A wait in place is not over yet: the prompt may have ended because the agent gave up on it.
-    fn on_prompt_ended(&mut self, p: usize) {
+    fn on_prompt_ended(&mut self, p: PhaseIndex) {
         let (focus, interrupted) = match self.phases[p].step.clone() {
             PhaseStep::Working { focus, interrupted, .. } => (focus, interrupted),
             PhaseStep::Compacting { answer_bytes, .. } => return self.on_compaction_refused(p, answer_bytes),
@@ -225,7 +226,7 @@ impl Run {
         }
     }
 
-    fn on_compacted(&mut self, p: usize) {
+    fn on_compacted(&mut self, p: PhaseIndex) {
         if let PhaseStep::Compacting { .. } = self.phases[p].step {
             if let Some(session) = self.session_mut(p) {
                 session.state = SessionState::Idle;
@@ -235,7 +236,7 @@ impl Run {
     }
 
     /// A compaction that was asked for ends in no `PromptEnded`: an agent that only answers has refused it.
-    fn on_compaction_refused(&mut self, p: usize, answer_bytes: u64) {
+    fn on_compaction_refused(&mut self, p: PhaseIndex, answer_bytes: u64) {
         let said = self.session_mut(p).map(|session| session.split_off_answer(answer_bytes));
         let said = said.as_deref().map(str::trim).filter(|said| !said.is_empty());
         self.on_compaction_failed(p, said.unwrap_or("the agent answered, and did not compact"));
@@ -302,13 +303,13 @@ impl Run {
     }
 
     /// Asks for the prompt of what comes next.
-    pub(super) fn request_next_prompt(&mut self, p: usize, kind: PromptKind) {
+    pub(super) fn request_next_prompt(&mut self, p: PhaseIndex, kind: PromptKind) {
         let focus = self.next_prompt_focus(p, kind);
         self.brief(p, kind, focus);
     }
 
     /// One objective at a time; the lead gets all that is left (C18).
-    pub(super) fn next_prompt_focus(&self, p: usize, kind: PromptKind) -> Vec<usize> {
+    pub(super) fn next_prompt_focus(&self, p: PhaseIndex, kind: PromptKind) -> Vec<usize> {
         let phase = &self.phases[p];
         let focus = match kind {
             PromptKind::Merging => phase.open_objectives().map(|(g, _)| g).collect(),
@@ -318,13 +319,13 @@ impl Run {
     }
 
     /// The agent compacted its context by itself: its next prompt tells it where it is (B11).
-    fn on_context_lost(&mut self, p: usize) {
+    fn on_context_lost(&mut self, p: PhaseIndex) {
         if let Some(session) = self.session_mut(p) {
             session.lost_context = true;
         }
     }
 
-    pub(super) fn brief(&mut self, p: usize, kind: PromptKind, focus: Vec<usize>) {
+    pub(super) fn brief(&mut self, p: PhaseIndex, kind: PromptKind, focus: Vec<usize>) {
         let has_lost_context = self.session(p).is_some_and(|session| session.lost_context);
         let kind = match kind {
             PromptKind::Next if has_lost_context => PromptKind::ReOriented,
@@ -349,7 +350,7 @@ impl Run {
 
     pub(super) fn request_prompt_delivery(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         kind: PromptKind,
         focus: Vec<usize>,
         text: &str,
@@ -413,26 +414,27 @@ impl Run {
     }
 
     /// Other phases whose sessions work in the same folder.
-    pub(super) fn live_phases_in_same_folder(&self, p: usize) -> Vec<usize> {
-        let is_beside =
-            |q: &usize| *q != p && self.phases[*q].tree == self.phases[p].tree && self.has_live_session(*q);
-        (0..self.phases.len()).filter(is_beside).collect()
+    pub(super) fn live_phases_in_same_folder(&self, p: PhaseIndex) -> Vec<PhaseIndex> {
+        let is_beside = |q: &PhaseIndex| {
+            *q != p && self.phases[*q].tree == self.phases[p].tree && self.has_live_session(*q)
+        };
+        self.phases.indices().filter(is_beside).collect()
     }
 
     /// Between two prompts: first a summary of what is new, so that one exists whenever the agent compacts by itself (B2). Reviews and
     /// merges, which the host made, are one step each; a recording has no agent.
-    pub(super) fn boundary(&mut self, p: usize) {
+    pub(super) fn boundary(&mut self, p: PhaseIndex) {
         if !self.may_summarise(p) || !self.write_summaries(p, OnSummary::Boundary) {
             self.continue_from_boundary(p);
         }
     }
 
-    pub(super) fn may_summarise(&self, p: usize) -> bool {
+    pub(super) fn may_summarise(&self, p: PhaseIndex) -> bool {
         !self.phases[p].lineage.is_made_by_host() && self.workflow.imported.is_none()
     }
 
     /// What is finished is verified; else the fixed order asks splitting, then compaction.
-    pub(super) fn continue_from_boundary(&mut self, p: usize) {
+    pub(super) fn continue_from_boundary(&mut self, p: PhaseIndex) {
         if self.commits_at_boundary(p) {
             self.request_commit_to_branch(p, OnCommit::Boundary);
         } else if self.phases[p].is_finished() {
@@ -453,7 +455,13 @@ impl Run {
     }
 
     /// An objective is done; where it was before, with the stronger of both kinds of evidence.
-    pub(super) fn objective_done(&mut self, p: usize, g: usize, by: Option<SessionId>, basis: EvidenceKind) {
+    pub(super) fn objective_done(
+        &mut self,
+        p: PhaseIndex,
+        g: usize,
+        by: Option<SessionId>,
+        basis: EvidenceKind,
+    ) {
         let now = self.now;
         let objective = &mut self.phases[p].objectives[g];
         objective.done_by = Some(objective.done_by.map_or(basis, |known| known.min(basis)));
@@ -480,7 +488,7 @@ impl Run {
     }
 
     /// Ends the session, where there is one, and goes on from there once it is gone.
-    pub(super) fn end_session(&mut self, p: usize, then: OnSessionEnd, reason: &str) {
+    pub(super) fn end_session(&mut self, p: PhaseIndex, then: OnSessionEnd, reason: &str) {
         match self.phases[p].session.clone() {
             Some(session) if self.has_live_session(p) => {
                 if let (OnSessionEnd::Complete | OnSessionEnd::Review, Some(session)) =
@@ -495,7 +503,7 @@ impl Run {
         }
     }
 
-    pub(super) fn continue_after_session(&mut self, p: usize, then: OnSessionEnd) {
+    pub(super) fn continue_after_session(&mut self, p: PhaseIndex, then: OnSessionEnd) {
         match then {
             OnSessionEnd::StartSuccessor(succession) => self.start_successor(p, succession),
             OnSessionEnd::Split(parts) => self.hand_off_to_parts(p, parts),

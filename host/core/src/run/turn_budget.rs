@@ -12,6 +12,7 @@ use crate::progress::ProgressEvent;
 use super::Run;
 use super::end_cause::EndCause;
 use super::phase::Phase;
+use super::phase_list::PhaseIndex;
 use super::step::{OnTurnBudget, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::text_format::counted;
@@ -50,27 +51,27 @@ impl Phase {
 }
 
 impl Run {
-    pub(super) fn turns_used(&self, p: usize) -> u32 {
+    pub(super) fn turns_used(&self, p: PhaseIndex) -> u32 {
         let live = self.session(p).filter(|s| s.is_alive()).map_or(0, |s| s.turns);
         self.phases[p].turns.before + live
     }
 
     /// Turns that count against the budget.
-    pub(super) fn turns_counted(&self, p: usize) -> u32 {
+    pub(super) fn turns_counted(&self, p: PhaseIndex) -> u32 {
         self.phases[p].turns.counted(self.turns_used(p))
     }
 
-    pub(super) fn is_out_of_turns(&self, p: usize) -> bool {
+    pub(super) fn is_out_of_turns(&self, p: PhaseIndex) -> bool {
         self.phases[p].turns.are_used_up(self.turns_counted(p))
     }
 
     /// Turns before a policy looks at the scope (A1); 0 where nothing names any.
-    pub(super) fn base_turns(&self, p: usize) -> u32 {
+    pub(super) fn base_turns(&self, p: PhaseIndex) -> u32 {
         self.workflow.base_turns(&self.phases[p].spec).unwrap_or(0)
     }
 
     /// The most turns that the phase ever gets, before a person lets it begin anew; 0 for no ceiling.
-    pub(super) fn turn_ceiling(&self, p: usize) -> u32 {
+    pub(super) fn turn_ceiling(&self, p: PhaseIndex) -> u32 {
         let phase = &self.phases[p];
         let objectives = u32::try_from(phase.objectives.len()).unwrap_or(u32::MAX).max(1);
         let begins = match self.base_turns(p) {
@@ -81,7 +82,7 @@ impl Run {
         self.workflow.role_of(&phase.spec).turn_ceiling.unwrap_or(of_table)
     }
 
-    fn capped(&self, p: usize, turns: u32) -> u32 {
+    fn capped(&self, p: PhaseIndex, turns: u32) -> u32 {
         match self.turn_ceiling(p) {
             0 => turns,
             ceiling => turns.min(ceiling),
@@ -89,7 +90,7 @@ impl Run {
     }
 
     /// What a session of it may use at most, whatever it is given on the way; 0 for no bound.
-    pub(super) fn turns_to_ceiling(&self, p: usize) -> u32 {
+    pub(super) fn turns_to_ceiling(&self, p: PhaseIndex) -> u32 {
         match (self.phases[p].turns.max, self.turn_ceiling(p)) {
             (0, 0) => 0,
             (turns, ceiling) => turns.max(ceiling).saturating_sub(self.turns_counted(p)).max(1),
@@ -97,7 +98,7 @@ impl Run {
     }
 
     /// Turns for the scope, within [`MAX_TURN_FACTOR`]; 0 for no cap, which stands only where the table sets none.
-    pub(super) fn on_turn_budget(&mut self, p: usize, turns: u32, reason: &str) {
+    pub(super) fn on_turn_budget(&mut self, p: PhaseIndex, turns: u32, reason: &str) {
         let base = self.base_turns(p);
         let turns = match (base, turns) {
             (0, _) => turns,
@@ -113,14 +114,14 @@ impl Run {
         self.start_successor(p, SuccessorReason::Uncounted);
     }
 
-    fn notify_turn_budget(&mut self, p: usize, reason: &str) {
+    fn notify_turn_budget(&mut self, p: PhaseIndex, reason: &str) {
         let (phase, turns) = (self.phases[p].spec.id.clone(), self.phases[p].turns.in_all());
         let (of_table, reason) = (self.base_turns(p), reason.to_owned());
         self.notify(ProgressEvent::Budgeted { phase, turns, of_table, reason });
     }
 
     /// What came of the turns since it was last given some.
-    fn spent(&self, p: usize, facts: &WorkspaceFacts) -> TurnUsage {
+    fn spent(&self, p: PhaseIndex, facts: &WorkspaceFacts) -> TurnUsage {
         let phase = &self.phases[p];
         let (now, before) = (&facts.changed, &phase.turns.grant.changed);
         let new = now.iter().filter(|file| !before.contains(file)).count();
@@ -137,7 +138,7 @@ impl Run {
     }
 
     /// Asks for more turns, where the disk was just looked at. False where nobody would give any.
-    pub(super) fn ask_for_turns(&mut self, p: usize, then: OnTurnBudget) -> bool {
+    pub(super) fn ask_for_turns(&mut self, p: PhaseIndex, then: OnTurnBudget) -> bool {
         let used = self.turns_counted(p);
         let is_refused = self.phases[p].turns.is_refused(used);
         if is_refused || used >= self.turn_ceiling(p) || self.workflow.imported.is_some() {
@@ -152,7 +153,7 @@ impl Run {
     /// Takes an answer to that. True where it got some.
     fn apply_turn_grant(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         spent: &TurnUsage,
         facts: &WorkspaceFacts,
         answer: &TurnBudget,
@@ -184,7 +185,7 @@ impl Run {
     }
 
     /// What is said of an agent that made room in its context again and again, while nothing came of its turns.
-    fn compactions_note(&self, p: usize, spent: &TurnUsage) -> String {
+    fn compactions_note(&self, p: PhaseIndex, spent: &TurnUsage) -> String {
         let before = self.phases[p].turns.grant.compactions;
         let compacted = self.session(p).map_or(0, |session| session.compactions.saturating_sub(before));
         match has_moved(spent) || compacted < COMPACTIONS_NOTED {
@@ -196,7 +197,7 @@ impl Run {
     /// Between prompts, or before another session.
     pub(super) fn on_more_turns_decision(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         then: OnTurnBudget,
         answer: Option<&TurnBudget>,
     ) {
@@ -214,7 +215,7 @@ impl Run {
     }
 
     /// The agent works, and has used what the phase has.
-    pub(super) fn check_turns_at_work(&mut self, p: usize) {
+    pub(super) fn check_turns_at_work(&mut self, p: PhaseIndex) {
         let is_working = matches!(self.phases[p].step, PhaseStep::Working { .. });
         let is_asked = self.session(p).is_none_or(|session| session.at_work.turns.is_some());
         if !is_working || is_asked || !self.is_out_of_turns(p) || self.workflow.imported.is_some() {
@@ -236,7 +237,7 @@ impl Run {
             let session = phase.session.as_ref().and_then(|id| self.sessions.get(id));
             session.is_some_and(|session| session.at_work.turns == looking)
         };
-        let Some(p) = self.phases.iter().position(asks) else { return };
+        let Some(p) = self.phases.position(asks) else { return };
         let facts = match outcome {
             ActionOutcome::WorkspaceMeasured { facts } => facts.clone(),
             _ => self.phases[p].measurements.facts.clone(),
@@ -253,7 +254,7 @@ impl Run {
     }
 
     /// Takes the answer. Where it gets none, the session ends, and what it leaves is handed off.
-    pub(super) fn apply_turn_budget_at_work(&mut self, p: usize, result: &Result<Decision, Fault>) {
+    pub(super) fn apply_turn_budget_at_work(&mut self, p: PhaseIndex, result: &Result<Decision, Fault>) {
         let Some(session) = self.session_mut(p) else { return };
         session.at_work.turns = None;
         let facts = std::mem::take(&mut session.at_work.measured_facts);
@@ -277,7 +278,7 @@ impl Run {
         }
     }
 
-    fn stop_at_turn_limit(&mut self, p: usize, why: &str) {
+    fn stop_at_turn_limit(&mut self, p: PhaseIndex, why: &str) {
         let known = self.why_out_of_turns(p);
         let mut reason = known.clone();
         if self.phases[p].sessions.len() > 1 {
@@ -293,7 +294,7 @@ impl Run {
     }
 
     /// A session that stopped for want of turns, and not of context, is continued with as many as the first had.
-    pub(super) fn give_continuation_turns(&mut self, p: usize) -> bool {
+    pub(super) fn give_continuation_turns(&mut self, p: PhaseIndex) -> bool {
         let stopped_for_turns = self.session(p).is_some_and(|session| session.ending == TURN_LIMIT);
         let used = self.turns_counted(p);
         let turns = self.capped(p, used.saturating_add(self.phases[p].turns.grant.first));
@@ -312,7 +313,7 @@ impl Run {
     }
 
     /// Says of a session between two prompts that it stops for want of turns.
-    pub(super) fn end_at_turn_limit(&mut self, p: usize) {
+    pub(super) fn end_at_turn_limit(&mut self, p: PhaseIndex) {
         if let Some(session) = self.session_mut(p) {
             TURN_LIMIT.clone_into(&mut session.ending);
         }
@@ -320,12 +321,12 @@ impl Run {
         self.replace_session(p, SuccessorReason::Continuation, EndCause::from_host(because));
     }
 
-    pub(super) fn why_out_of_turns(&self, p: usize) -> String {
+    pub(super) fn why_out_of_turns(&self, p: PhaseIndex) -> String {
         format!("the {} turns of the phase are used up", self.phases[p].turns.in_all())
     }
 
     /// What a person writes to give it more; nothing where it is not turns that it lacks.
-    pub(super) fn turn_limit_hint(&self, p: usize) -> String {
+    pub(super) fn turn_limit_hint(&self, p: PhaseIndex) -> String {
         if !self.is_out_of_turns(p) {
             return String::new();
         }

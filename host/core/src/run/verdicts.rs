@@ -16,6 +16,7 @@ use super::Run;
 use super::conversation_resume::NOT_RESUMED;
 use super::end_cause::EndCause;
 use super::judgment::Judgment;
+use super::phase_list::PhaseIndex;
 use super::quota::words_of;
 use super::session::Session;
 use super::step::{OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, PhaseStep};
@@ -52,7 +53,12 @@ impl SessionQueries {
 }
 
 impl Run {
-    pub(super) fn on_workspace_measured(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>) {
+    pub(super) fn on_workspace_measured(
+        &mut self,
+        p: PhaseIndex,
+        occasion: AssessTrigger,
+        focus: Vec<usize>,
+    ) {
         self.reopen_contradicted(p);
         self.extract_review_score(p);
         let answer = self.session(p).map(|session| session.answer_tail.as_str()).unwrap_or_default();
@@ -65,7 +71,7 @@ impl Run {
     }
 
     /// While the agent works: nobody waits for the answer, one question at a time.
-    pub(super) fn assess_at_work(&mut self, p: usize, occasion: AssessTrigger) {
+    pub(super) fn assess_at_work(&mut self, p: PhaseIndex, occasion: AssessTrigger) {
         let Some(focus) = self.focus_at_work(p) else { return };
         match self.session_mut(p) {
             Some(session) if session.at_work.assessing.is_some() => session.at_work.again = true,
@@ -82,7 +88,7 @@ impl Run {
 
     /// The objectives that its session is at work on. Nothing where it is not: what a session does is judged when it has ended,
     /// and what was asked while it was at work changes nothing by then.
-    fn focus_at_work(&self, p: usize) -> Option<Vec<usize>> {
+    fn focus_at_work(&self, p: PhaseIndex) -> Option<Vec<usize>> {
         match &self.phases[p].step {
             PhaseStep::Working { focus, .. } => Some(focus.clone()),
             PhaseStep::Starting { .. } | PhaseStep::Compacting { .. } => Some(Vec::new()),
@@ -93,7 +99,7 @@ impl Run {
     /// Takes an answer to one of the questions about a session at work. An answer of another kind changes nothing.
     pub(super) fn apply_answer_at_work(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         request: RequestId,
         result: &Result<Decision, Fault>,
     ) {
@@ -131,7 +137,7 @@ impl Run {
         }
     }
 
-    fn ask_stall_recovery(&mut self, p: usize, assessment: &Assessment) {
+    fn ask_stall_recovery(&mut self, p: PhaseIndex, assessment: &Assessment) {
         let Some(focus) = self.focus_at_work(p) else { return };
         let judgment = Judgment::of(assessment, self.answering_policy.clone());
         let request = self.ask_recovery(p, AssessTrigger::Heartbeat, &focus, &judgment);
@@ -140,7 +146,7 @@ impl Run {
         }
     }
 
-    fn warn(&mut self, p: usize, assessment: &Assessment) {
+    fn warn(&mut self, p: PhaseIndex, assessment: &Assessment) {
         let now = self.now;
         let phase = self.phases[p].spec.id.clone();
         let Some(message) =
@@ -157,7 +163,7 @@ impl Run {
 
     /// A session is nudged at most `[limits] nudges` times before it finishes something. A policy has a bound of its own
     /// (`max-nudges` of the built-in one): the smaller one wins.
-    fn apply_stall_recovery(&mut self, p: usize, judgment: &Judgment, action: &RecoveryAction) {
+    fn apply_stall_recovery(&mut self, p: PhaseIndex, judgment: &Judgment, action: &RecoveryAction) {
         let limit = self.workflow.limits.nudges;
         let Some(session) = self.session_mut(p) else {
             return;
@@ -188,7 +194,7 @@ impl Run {
     }
 
     /// The session is over, whatever is done next: one that cannot be waited for or nudged is replaced.
-    fn apply_session_replacement(&mut self, p: usize, judgment: &Judgment, action: &RecoveryAction) {
+    fn apply_session_replacement(&mut self, p: PhaseIndex, judgment: &Judgment, action: &RecoveryAction) {
         match action {
             RecoveryAction::HandOff => self.end_with_judgment(p, judgment, SuccessorReason::Continuation),
             RecoveryAction::Retry => self.end_with_judgment(p, judgment, SuccessorReason::Retry),
@@ -201,11 +207,11 @@ impl Run {
         }
     }
 
-    fn end_with_default_successor(&mut self, p: usize, judgment: &Judgment) {
+    fn end_with_default_successor(&mut self, p: PhaseIndex, judgment: &Judgment) {
         self.end_with_judgment(p, judgment, judgment.succession());
     }
 
-    fn end_with_judgment(&mut self, p: usize, judgment: &Judgment, then: SuccessorReason) {
+    fn end_with_judgment(&mut self, p: PhaseIndex, judgment: &Judgment, then: SuccessorReason) {
         self.notify_stop(p, judgment);
         // A handoff after a finished objective, as every prompt asks for it (C20), uses up no continuation where the context of its
         // session has room, or nobody knows.
@@ -221,7 +227,7 @@ impl Run {
         self.replace_session(p, then, judgment.cause());
     }
 
-    fn split_after(&mut self, p: usize, judgment: &Judgment) {
+    fn split_after(&mut self, p: PhaseIndex, judgment: &Judgment) {
         self.notify_stop(p, judgment);
         self.phases[p].succession.end_cause = judgment.cause();
         self.scope(p, SplitTrigger::OutOfContinuations);
@@ -229,7 +235,7 @@ impl Run {
 
     /// The next session has the agent of another role. A policy gives no agent rights that the workflow did not give this phase: the
     /// router refuses such an answer, and here a person is asked.
-    fn hand_over_to_role(&mut self, p: usize, role: &str, judgment: &Judgment) {
+    fn hand_over_to_role(&mut self, p: PhaseIndex, role: &str, judgment: &Judgment) {
         let may_have_it = self.workflow.other_roles(&self.phases[p].spec).any(|other| other == role);
         if may_have_it {
             (self.phases[p].spec.role, self.phases[p].spec.agent) = (role.into(), None);
@@ -243,7 +249,7 @@ impl Run {
         self.pause(p, PauseReason::Blocked, EndCause::from_policy(&text, known));
     }
 
-    fn notify_stop(&mut self, p: usize, judgment: &Judgment) {
+    fn notify_stop(&mut self, p: PhaseIndex, judgment: &Judgment) {
         let evidence = self.shown_evidence(p, judgment);
         self.record_session_end(p, judgment.word(), evidence, judgment.attributed_reason());
         self.phases[p].assessment.judged_by.clone_from(&judgment.by);
@@ -251,7 +257,7 @@ impl Run {
 
     /// The evidence as people read it. Words that another policy says a signal has, and that are not in it, are that policy's own: they
     /// are shown under no other name.
-    fn shown_evidence(&self, p: usize, judgment: &Judgment) -> Vec<Evidence> {
+    fn shown_evidence(&self, p: PhaseIndex, judgment: &Judgment) -> Vec<Evidence> {
         let mut evidence = judgment.evidence().to_vec();
         let is_said = |piece: &Evidence| self.session(p).is_some_and(|session| session.has_said(piece));
         for piece in evidence.iter_mut().filter(|piece| judgment.by.is_some() && !is_said(piece)) {
@@ -263,7 +269,7 @@ impl Run {
     /// Notes and tells how the session of a phase ended.
     pub(super) fn record_session_end(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         ending: &str,
         evidence: Vec<Evidence>,
         reason: String,
@@ -280,7 +286,7 @@ impl Run {
 
     pub(super) fn apply_verdict(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         occasion: AssessTrigger,
         focus: &[usize],
         a: &Assessment,
@@ -346,7 +352,13 @@ impl Run {
         }
     }
 
-    fn enter_recovery(&mut self, p: usize, occasion: AssessTrigger, focus: Vec<usize>, judgment: Judgment) {
+    fn enter_recovery(
+        &mut self,
+        p: PhaseIndex,
+        occasion: AssessTrigger,
+        focus: Vec<usize>,
+        judgment: Judgment,
+    ) {
         let request = self.ask_recovery(p, occasion, &focus, &judgment);
         self.phases[p].step =
             PhaseStep::DecidingRecovery { request, occasion, focus, judgment: Box::new(judgment) };
@@ -355,7 +367,7 @@ impl Run {
     /// What is done is done; what of the prompt is not is asked about.
     pub(super) fn apply_completion(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         occasion: AssessTrigger,
         focus: &[usize],
         assessment: Assessment,
@@ -398,7 +410,7 @@ impl Run {
     /// Nudges are bounded as in `apply_stall_recovery`.
     pub(super) fn apply_recovery(
         &mut self,
-        p: usize,
+        p: PhaseIndex,
         focus: &[usize],
         judgment: &Judgment,
         action: &RecoveryAction,
@@ -442,7 +454,7 @@ impl Run {
     }
 
     /// Asks for the same again, less what the agent has reported done meanwhile; where that is all of it, it goes on.
-    pub(super) fn nudge(&mut self, p: usize, mut focus: Vec<usize>) {
+    pub(super) fn nudge(&mut self, p: PhaseIndex, mut focus: Vec<usize>) {
         let phase = &self.phases[p];
         focus.retain(|g| !phase.objectives[*g].is_done());
         let has_lost_context = self.session(p).is_some_and(|session| session.lost_context);
@@ -458,7 +470,7 @@ impl Run {
 
     /// The session is over. It ends first, so that nothing moves while what it leaves is measured and written down;
     /// `start_successor` does that before another begins.
-    pub(super) fn replace_session(&mut self, p: usize, then: SuccessorReason, because: EndCause) {
+    pub(super) fn replace_session(&mut self, p: PhaseIndex, then: SuccessorReason, because: EndCause) {
         self.phases[p].succession.end_cause = because;
         if let Some(session) = self.session_mut(p) {
             session.at_work = SessionQueries::default();
@@ -471,7 +483,7 @@ impl Run {
 
     /// A new session, where one is allowed; else smaller scopes, or a person. Whatever happened since the last handoff
     /// is handed off first, whichever way the session ended.
-    pub(super) fn start_successor(&mut self, p: usize, then: SuccessorReason) {
+    pub(super) fn start_successor(&mut self, p: PhaseIndex, then: SuccessorReason) {
         if then == SuccessorReason::Over {
             return self.finish_phase(p);
         }
@@ -514,7 +526,7 @@ impl Run {
         }
     }
 
-    fn retry(&mut self, p: usize) {
+    fn retry(&mut self, p: PhaseIndex) {
         let limit = self.workflow.limits.retries;
         let because = self.phases[p].succession.end_cause.user_text().to_owned();
         let id = self.phases[p].spec.id.clone();
@@ -544,7 +556,7 @@ impl Run {
 
     /// At most n continuations, and each must have finished something (A8). Where one objective alone is open, and nothing smaller could
     /// be finished, files that the session changed are that.
-    fn may_continue(&self, p: usize) -> bool {
+    fn may_continue(&self, p: PhaseIndex) -> bool {
         let phase = &self.phases[p];
         let has_moved =
             || phase.open_objectives().count() == 1 && phase.measurements.changed_by_session() > 0;
@@ -554,7 +566,7 @@ impl Run {
         phase.succession.continuations < self.continuations_allowed(p) && !idle
     }
 
-    pub(super) fn why_no_continuation(&self, p: usize) -> String {
+    pub(super) fn why_no_continuation(&self, p: PhaseIndex) -> String {
         let phase = &self.phases[p];
         if self.is_out_of_turns(p) {
             self.why_out_of_turns(p)
@@ -565,11 +577,11 @@ impl Run {
         }
     }
 
-    pub(super) fn continuations_allowed(&self, p: usize) -> u32 {
+    pub(super) fn continuations_allowed(&self, p: PhaseIndex) -> u32 {
         self.phases[p].spec.continuations.unwrap_or(self.workflow.limits.continuations)
     }
 
-    pub(super) fn remaining(&self, p: usize) -> Vec<ObjectiveId> {
+    pub(super) fn remaining(&self, p: PhaseIndex) -> Vec<ObjectiveId> {
         self.phases[p].open_objectives().map(|(_, objective)| objective.spec.id.clone()).collect()
     }
 }

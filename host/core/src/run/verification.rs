@@ -13,6 +13,7 @@ use crate::workflow::{Acceptance, Objective, PhaseLoop, PhaseSpec, ReviewRequire
 use super::Run;
 use super::end_cause::EndCause;
 use super::phase::{FINDINGS_BYTES, ObjectiveState, Phase, ReviewScore, VerificationState};
+use super::phase_list::PhaseIndex;
 use super::step::{OnRestore, OnSessionEnd, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
 use super::text_format::{cut, excerpt, named, tail_line};
@@ -61,7 +62,7 @@ fn score_of(line: &str) -> Option<u32> {
 
 impl Run {
     /// A reviewer that submitted nothing may have given its score in its answer.
-    pub(super) fn extract_review_score(&mut self, p: usize) {
+    pub(super) fn extract_review_score(&mut self, p: PhaseIndex) {
         if self.phases[p].lineage.origin != PhaseOrigin::Review || self.phases[p].review.submitted.is_some() {
             return;
         }
@@ -71,7 +72,14 @@ impl Run {
 
     /// The findings go back: to where the loop begins, or to the objectives of the phase that they are about; to a person where that
     /// was enough.
-    pub(super) fn send_back(&mut self, p: usize, of: &[usize], attempt: u32, because: &str, text: String) {
+    pub(super) fn send_back(
+        &mut self,
+        p: PhaseIndex,
+        of: &[usize],
+        attempt: u32,
+        because: &str,
+        text: String,
+    ) {
         self.phases[p].succession.end_cause = EndCause::from_host(because);
         if self.phases[p].spec.repeat.is_some() {
             // Everything in the loop is open again anyway, once the next walk begins.
@@ -87,7 +95,7 @@ impl Run {
         }
     }
 
-    pub(super) fn review_or_complete(&mut self, p: usize) {
+    pub(super) fn review_or_complete(&mut self, p: PhaseIndex) {
         match self.phases[p].spec.review {
             Some(_) => self.end_session(p, OnSessionEnd::Review, "its work is reviewed"),
             None => self.end_session(p, OnSessionEnd::Complete, "its phase is done"),
@@ -95,7 +103,7 @@ impl Run {
     }
 
     /// Somebody else looks at it: a phase that the host makes, with one objective, in the same tree.
-    pub(super) fn begin_review(&mut self, p: usize) {
+    pub(super) fn begin_review(&mut self, p: PhaseIndex) {
         let Some(ReviewRequirement { role, .. }) = self.phases[p].spec.review.clone() else {
             return self.complete(p);
         };
@@ -130,7 +138,7 @@ impl Run {
     }
 
     /// The review is over, one way or another. What it did to the tree is looked at and put back first.
-    pub(super) fn end_review(&mut self, p: usize) {
+    pub(super) fn end_review(&mut self, p: PhaseIndex) {
         let PhaseStep::UnderReview { review } = self.phases[p].step.clone() else { return };
         match self.phases[p].verification.commit {
             Some(_) => self.request_restore(p, OnRestore::Review(review)),
@@ -142,7 +150,7 @@ impl Run {
     }
 
     /// Takes what a review said, and what it `altered`.
-    pub(super) fn apply_review(&mut self, p: usize, review: &PhaseId, altered: &[String]) {
+    pub(super) fn apply_review(&mut self, p: PhaseIndex, review: &PhaseId, altered: &[String]) {
         self.phases[p].committed_work.review = Some(review.clone());
         let reviewed = self.phase_index(review).map(|review| &mut self.phases[review]);
         let (left, said, refused) = match reviewed {
@@ -193,7 +201,7 @@ impl Run {
     }
 
     /// Whether this is a review that nobody asked for by name, of a part that has no score yet.
-    pub(super) fn is_default_review(&self, p: usize) -> bool {
+    pub(super) fn is_default_review(&self, p: PhaseIndex) -> bool {
         let parent = self.phases[p].lineage.parent.as_ref().and_then(|parent| self.phase_index(parent));
         let of = parent
             .filter(|_| self.phases[p].lineage.origin == PhaseOrigin::Review)
@@ -203,7 +211,7 @@ impl Run {
 
     /// What the session that looked at a phase did to files that were there, in a folder that it shares. Where others work in it as
     /// well, only what the objectives name. Files that it made, such as the output of a check, are none.
-    fn altered_by_review(&self, p: usize, review: &PhaseId) -> Vec<String> {
+    fn altered_by_review(&self, p: PhaseIndex, review: &PhaseId) -> Vec<String> {
         let (phase, Some(review)) = (&self.phases[p], self.phase_index(review)) else { return Vec::new() };
         let is_named =
             |path: &String| phase.objectives.iter().any(|objective| objective.spec.files.contains(path));
@@ -221,7 +229,7 @@ impl Run {
 
     /// A review that changes what it looks at says nothing of what is there now: the work goes back to whoever did it, with what the
     /// review did to it, and is verified and reviewed again (D3).
-    fn reject_modifying_review(&mut self, p: usize, altered: &[String]) {
+    fn reject_modifying_review(&mut self, p: PhaseIndex, altered: &[String]) {
         let phase = &self.phases[p];
         let (id, round) = (phase.spec.id.clone(), phase.review.rounds);
         let named = named(altered);
@@ -234,7 +242,7 @@ impl Run {
         self.send_back(p, &[], round, &because, text);
     }
 
-    pub(super) fn scored(&mut self, p: usize, said: ReviewScore, threshold: u32) {
+    pub(super) fn scored(&mut self, p: PhaseIndex, said: ReviewScore, threshold: u32) {
         let passed = said.score >= threshold;
         let phase = &mut self.phases[p];
         phase.review.set_score(said.score);
@@ -261,7 +269,7 @@ impl Run {
 
     /// What speaks against a review that passes the work: an objective that was opened again meanwhile, which a person may accept, or its
     /// own words.
-    fn review_objection(&mut self, p: usize, said: &ReviewScore) -> Option<String> {
+    fn review_objection(&mut self, p: PhaseIndex, said: &ReviewScore) -> Option<String> {
         let phase = &mut self.phases[p];
         phase.assessment.unproven_objectives = phase.open_objectives().map(|(g, _)| g).collect();
         let open: Vec<&str> =
@@ -274,7 +282,7 @@ impl Run {
     }
 
     /// The words by which a review says of an objective that it is not done (A11).
-    fn review_denial(&self, p: usize, said: &ReviewScore) -> Option<String> {
+    fn review_denial(&self, p: PhaseIndex, said: &ReviewScore) -> Option<String> {
         let texts = std::iter::once(&said.summary).chain(&said.findings);
         let parts = texts.flat_map(|text| text.split(['\n', ';', '!', '?']));
         let mut sentences = parts.flat_map(|part| part.split(". "));
@@ -289,13 +297,13 @@ impl Run {
     }
 
     /// The same after a review: commands have passed before it began, where there are any.
-    fn complete_checked(&mut self, p: usize) {
+    fn complete_checked(&mut self, p: PhaseIndex) {
         self.phases[p].verification.passed = (!self.phases[p].checks().is_empty()).then_some(true);
         self.complete(p);
     }
 
     /// The phase is done, or what its sub-phases made goes back to where it began.
-    pub(super) fn complete(&mut self, p: usize) {
+    pub(super) fn complete(&mut self, p: PhaseIndex) {
         if self.phases[p].split.active.is_some() {
             return self.request_landing(p);
         }
@@ -303,7 +311,7 @@ impl Run {
     }
 
     /// Walks the loop once more: everything in it is open again, and each of its phases gets what the check has found.
-    pub(super) fn iterate(&mut self, p: usize) {
+    pub(super) fn iterate(&mut self, p: PhaseIndex) {
         let Some(PhaseLoop { from, at_most }) = self.phases[p].spec.repeat.clone() else {
             return self.start_successor(p, SuccessorReason::Uncounted);
         };
@@ -326,9 +334,9 @@ impl Run {
         }
         let last = &self.phases[p];
         let (verification, because) = (last.verification.clone(), last.succession.end_cause.clone());
-        let turns_used: Vec<u32> = (first..=p).map(|q| self.turns_used(q)).collect();
+        let turns_used: Vec<u32> = first.up_to(p).map(|q| self.turns_used(q)).collect();
         let now = self.now;
-        for (q, turns) in (first..=p).zip(turns_used) {
+        for (q, turns) in first.up_to(p).zip(turns_used) {
             let phase = &mut self.phases[q];
             if phase.lineage.origin == PhaseOrigin::Workflow && (phase.is_over() || q == p) {
                 phase.reset_for_iteration(turns, &verification, now);
@@ -351,7 +359,7 @@ impl Run {
     }
 
     /// What a phase that the host makes for another takes over from it: who works, and within which bounds.
-    pub(super) fn host_phase_spec(&self, p: usize, id: PhaseId, objective: Objective) -> PhaseSpec {
+    pub(super) fn host_phase_spec(&self, p: PhaseIndex, id: PhaseId, objective: Objective) -> PhaseSpec {
         PhaseSpec {
             id,
             depends_on: Vec::new(),
@@ -363,7 +371,7 @@ impl Run {
         }
     }
 
-    pub(super) fn add_host_phase(&mut self, p: usize, origin: PhaseOrigin, own: Phase) {
+    pub(super) fn add_host_phase(&mut self, p: PhaseIndex, origin: PhaseOrigin, own: Phase) {
         let parent = &self.phases[p];
         let lineage = parent.lineage.below(parent.spec.id.clone(), origin);
         let tree = parent.tree.clone();

@@ -6,12 +6,13 @@ use crate::input::ActionOutcome;
 use crate::progress::ProgressEvent;
 
 use super::Run;
+use super::phase_list::PhaseIndex;
 use super::step::{OnRestore, PauseReason, PhaseStep};
 use super::text_format::{failure_text, named};
 
 impl Run {
     /// Commits the work of a phase that has a tree of its own. Where it works in the workspace, there is nothing of ours to commit.
-    pub(super) fn request_commit(&mut self, p: usize) {
+    pub(super) fn request_commit(&mut self, p: PhaseIndex) {
         let phase = &self.phases[p];
         if phase.tree.is_workspace() || phase.lineage.is_made_by_host() {
             return self.verify_committed(p);
@@ -27,7 +28,7 @@ impl Run {
 
     /// Whether a session worked where the parts came together since that was made or last checked out anew. What it left there beside the
     /// commit would be verified, and would not land.
-    fn needs_clean_checkout(&self, p: usize) -> bool {
+    fn needs_clean_checkout(&self, p: PhaseIndex) -> bool {
         self.phases[p]
             .split
             .active
@@ -36,14 +37,14 @@ impl Run {
     }
 
     /// Sessions that worked where the parts of a phase came together.
-    fn sessions_in(&self, p: usize) -> usize {
+    fn sessions_in(&self, p: PhaseIndex) -> usize {
         let phase = &self.phases[p];
         let here = self.phases.iter().filter(|other| other.tree == phase.tree);
         here.map(|other| other.sessions.len()).sum()
     }
 
     /// A file that an objective names has to be in what will be merged. One that git ignores is a person's to decide about.
-    pub(super) fn on_committed(&mut self, p: usize, outcome: &ActionOutcome) {
+    pub(super) fn on_committed(&mut self, p: PhaseIndex, outcome: &ActionOutcome) {
         let id = self.phases[p].spec.id.clone();
         let (missing, ignored) = match outcome {
             ActionOutcome::Committed { commit, missing, ignored, unseen } => {
@@ -76,7 +77,7 @@ impl Run {
     }
 
     /// The tree is checked out anew: it is made ready again before its commands run.
-    fn verify_after_checkout(&mut self, p: usize) {
+    fn verify_after_checkout(&mut self, p: PhaseIndex) {
         let sessions = self.sessions_in(p);
         if let Some(split) = &mut self.phases[p].split.active {
             split.sessions_at_checkout = sessions;
@@ -85,7 +86,7 @@ impl Run {
     }
 
     /// Each path is told once.
-    fn notify_ignored_files(&mut self, p: usize, unseen: &[String]) {
+    fn notify_ignored_files(&mut self, p: PhaseIndex, unseen: &[String]) {
         let phase = &mut self.phases[p];
         let files = phase.verification.newly_ignored(unseen);
         if !files.is_empty() {
@@ -95,7 +96,7 @@ impl Run {
     }
 
     /// Holds the tree to what was committed. In a folder that it shares, a phase is looked at once more instead.
-    pub(super) fn request_restore(&mut self, p: usize, then: OnRestore) {
+    pub(super) fn request_restore(&mut self, p: PhaseIndex, then: OnRestore) {
         let phase = &self.phases[p];
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
         let names_files = phase.objectives.iter().any(|objective| !objective.spec.files.is_empty());
@@ -110,7 +111,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Restoring { action, then };
     }
 
-    pub(super) fn on_restored(&mut self, p: usize, then: &OnRestore, outcome: &ActionOutcome) {
+    pub(super) fn on_restored(&mut self, p: PhaseIndex, then: &OnRestore, outcome: &ActionOutcome) {
         match outcome {
             ActionOutcome::Restored { changed, gone, added } => {
                 if !matches!(then, OnRestore::Review(_)) && !added.is_empty() {
@@ -152,7 +153,7 @@ impl Run {
         }
     }
 
-    fn continue_after_restore(&mut self, p: usize, then: &OnRestore, altered: &[String]) {
+    fn continue_after_restore(&mut self, p: PhaseIndex, then: &OnRestore, altered: &[String]) {
         match then {
             OnRestore::Checks => self.checks_passed(p),
             OnRestore::FailedChecks => self.checks_failed(p),
@@ -161,13 +162,13 @@ impl Run {
     }
 
     /// No state of the work is the one that its commands passed on.
-    fn fail_unstable_checks(&mut self, p: usize, changed: &[String]) {
+    fn fail_unstable_checks(&mut self, p: PhaseIndex, changed: &[String]) {
         let because = format!("its verification changes what it verifies: {}", named(changed));
         self.fail_checks_on_changed_work(p, &because);
     }
 
     /// The commands passed, and the work is not there as it was: it goes back, within the bound of verifications.
-    fn fail_checks_on_changed_work(&mut self, p: usize, because: &str) {
+    fn fail_checks_on_changed_work(&mut self, p: PhaseIndex, because: &str) {
         let attempt = self.phases[p].verification.rounds;
         self.record_findings(p, false, format!("{because}. Look at what the commands do to the files."));
         let text = format!("Phase {} was verified {attempt} times; {because}.", self.phases[p].spec.id);

@@ -8,6 +8,7 @@ use crate::input::PauseAnswer;
 use crate::observation::{EvidenceKind, FileState, ObjectiveStatus, PolicyQuery};
 use crate::progress::ProgressEvent;
 use crate::run::phase::Phase;
+use crate::run::phase_list::PhaseIndex;
 use crate::run::step::PhaseStep;
 use crate::run::tests::splits::wide;
 use crate::run::tests::test_run::{ScriptedTurn, TestRun, workflow};
@@ -212,7 +213,7 @@ fn what_runs_before_the_work_runs_before_the_start_is_measured_and_once() {
         })
         .collect();
     assert_eq!(course, ["test -f a 0", "make test 0", "baseline", "spawn", "test -f a 1", "make test 1"]);
-    let phase = &world.run.phases[0];
+    let phase = &world.run.phases[PhaseIndex::at(0)];
     assert!(!phase.passed_before(0), "one of the two failed before");
     assert_eq!(phase.objectives[0].done_by, Some(EvidenceKind::Checked));
 }
@@ -267,8 +268,8 @@ fn an_agent_that_runs_its_check_alone_has_changed_nothing() {
         writes: None,
         command: Some(command.into()),
     };
-    assert!(world.run.is_own_check(0, &call(" make test")));
-    assert!(!world.run.is_own_check(0, &call("make test; touch x")));
+    assert!(world.run.is_own_check(PhaseIndex::at(0), &call(" make test")));
+    assert!(!world.run.is_own_check(PhaseIndex::at(0), &call("make test; touch x")));
 }
 
 #[test]
@@ -290,10 +291,11 @@ fn a_file_that_an_earlier_phase_changed_is_not_missed() {
     flow.phases[1].objectives[0].files = vec![path.clone()];
     let mut world = ended(flow, &[]);
     let changed = ChangedFile { path: path.clone(), bytes: 4, exists: true, digest: None, is_new: true };
-    world.run.phases[0].measurements.facts = WorkspaceFacts { changed: vec![changed], ..Default::default() };
-    assert_eq!(world.run.changed_earlier(1), BTreeSet::from([path]));
-    world.run.phases[0].step = PhaseStep::Pending;
-    assert_eq!(world.run.changed_earlier(1), BTreeSet::new(), "it is not over");
+    world.run.phases[PhaseIndex::at(0)].measurements.facts =
+        WorkspaceFacts { changed: vec![changed], ..Default::default() };
+    assert_eq!(world.run.changed_earlier(PhaseIndex::at(1)), BTreeSet::from([path]));
+    world.run.phases[PhaseIndex::at(0)].step = PhaseStep::Pending;
+    assert_eq!(world.run.changed_earlier(PhaseIndex::at(1)), BTreeSet::new(), "it is not over");
 }
 
 #[test]
@@ -303,14 +305,16 @@ fn what_the_next_run_reads_is_known_by_its_name_and_of_the_rest_a_change_may_be_
     flow.next_run_files = ["job.toml", "tools"].map(str::to_owned).to_vec();
     let mut world = ended(flow, &[]);
     let next_run_files = world.run.workflow.next_run_files.clone();
-    world.run.phases[0].measurements.facts = WorkspaceFacts { next_run_files, ..Default::default() };
+    world.run.phases[PhaseIndex::at(0)].measurements.facts =
+        WorkspaceFacts { next_run_files, ..Default::default() };
     for file in ["job.toml", "tools"] {
         assert!(world.run.may_have_changed(file), "{file}");
     }
     for file in ["job.toml.orig", "tools/agent.sh", "tools2/agent.sh", "other.toml"] {
         assert!(!world.run.may_have_changed(file) && !world.run.may_have_overlooked(file), "{file}");
     }
-    world.run.phases[0].measurements.facts = WorkspaceFacts { has_unseen: true, ..Default::default() };
+    world.run.phases[PhaseIndex::at(0)].measurements.facts =
+        WorkspaceFacts { has_unseen: true, ..Default::default() };
     for named in ["job.toml", "tools/agent.sh"] {
         assert!(!world.run.may_have_changed(named) && !world.run.may_have_overlooked(named), "{named}");
     }

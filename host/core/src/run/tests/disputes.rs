@@ -12,6 +12,7 @@ use crate::observation::{ObjectiveStatus, PolicyQuery};
 use crate::progress::ProgressEvent;
 use crate::run::dispute_record::Dispute;
 use crate::run::phase::Phase;
+use crate::run::phase_list::PhaseIndex;
 use crate::time::UnixMs;
 use crate::view::RunStatus;
 use crate::workflow::{PhaseLoop, Workflow};
@@ -519,7 +520,7 @@ fn an_objective_of_which_something_is_left_stays_done() {
 fn what_is_done_again_is_not_asked_about() {
     // A11: a phase whose work was lost while it was reviewed had done it again, and a person was asked whether it is done.
     let mut world = walked(Vec::new());
-    let p = 0;
+    let p = PhaseIndex::at(0);
     let dispute = Dispute {
         objective: 0,
         words: "lost".into(),

@@ -10,6 +10,7 @@ use crate::input::{Input, JournaledInput, PolicyBinding, PolicyChangeCause};
 use crate::observation::{Capability, ContextItem, ContextItemKind};
 use crate::progress::ProgressEvent;
 use crate::run::Run;
+use crate::run::phase_list::PhaseIndex;
 use crate::workflow::{PolicyScope, Workflow};
 
 const ASKED: Capability = Capability::Offloading;
@@ -534,7 +535,7 @@ fn a_phase_follows_the_run_again_after_the_last_step_back() {
         let binding = run.with_previous_chain(binding, PolicyChangeCause::Command);
         run.apply_binding_changes(&[binding], PolicyChangeCause::Command);
     };
-    let decides = |run: &Run| links(run.binding_for(0, ASKED).unwrap());
+    let decides = |run: &Run| links(run.binding_for(PhaseIndex::at(0), ASKED).unwrap());
     put(&mut run, bind("team", in_phase("1")));
     put(&mut run, bind("house", PolicyScope::Run));
     assert_eq!(decides(&run), ["team", "resilience"]);

@@ -7,6 +7,7 @@ use crate::facts::{AgentEvent, ErrorSignal, SignalSource};
 use crate::ids::Seq;
 use crate::observation::PolicyQuery;
 use crate::progress::ProgressEvent;
+use crate::run::phase_list::PhaseIndex;
 use crate::run::quota::words_of;
 use crate::time::{DurationMs, UnixMs};
 
@@ -14,7 +15,9 @@ use crate::time::{DurationMs, UnixMs};
 fn at_work() -> TestRun {
     let mut world = TestRun::new(workflow(&[("1", &["a"])]));
     world.script = [ScriptedTurn::Hang].into();
-    while world.run.phases.is_empty() || world.run.session(0).is_none_or(|session| session.prompts == 0) {
+    while world.run.phases.is_empty()
+        || world.run.session(PhaseIndex::at(0)).is_none_or(|session| session.prompts == 0)
+    {
         assert!(world.step());
     }
     world.run.emitted.clear();
@@ -38,25 +41,32 @@ fn when_the_host_tries_again_is_told_after_the_agent_gave_up() {
     let mut world = at_work();
     let hit = || "You've hit your usage limit.".to_owned();
     let now = world.run.now;
-    world.run.begin_agent_quota_wait(0, QuotaCause::Usage, None, hit());
+    world.run.begin_agent_quota_wait(PhaseIndex::at(0), QuotaCause::Usage, None, hit());
     assert_eq!(told(&mut world), [(None, false, hit())], "nothing says that it tries again");
     let numbers = world.run.last_action_id;
-    world.run.begin_host_quota_wait(0, QuotaCause::Usage, None, &[0], hit(), None);
+    world.run.begin_host_quota_wait(PhaseIndex::at(0), QuotaCause::Usage, None, &[0], hit(), None);
     let retry_at = now + world.run.backoff(0);
     assert_eq!(told(&mut world), [(Some(retry_at), false, hit())]);
     assert_eq!(world.run.last_action_id, numbers, "journals of earlier versions fold as they were written");
 
     // Whose judgment it is, if another policy called it a limit.
     let mut world = at_work();
-    world.run.begin_host_quota_wait(0, QuotaCause::Usage, None, &[0], hit(), Some("false.wasm".into()));
+    world.run.begin_host_quota_wait(
+        PhaseIndex::at(0),
+        QuotaCause::Usage,
+        None,
+        &[0],
+        hit(),
+        Some("false.wasm".into()),
+    );
     let is_named = |intent: &crate::action::Intent| matches!(&intent.action, Action::Notify(ProgressEvent::QuotaWait { judged_by: Some(policy), .. }) if policy == "false.wasm");
     assert!(world.run.emitted.iter().any(is_named));
 
     // A reset that was told already is not told again.
     let mut world = at_work();
     let until = Some(world.run.now + DurationMs::from_mins(5));
-    world.run.begin_agent_quota_wait(0, QuotaCause::Usage, until, hit());
-    world.run.begin_host_quota_wait(0, QuotaCause::Usage, until, &[0], hit(), None);
+    world.run.begin_agent_quota_wait(PhaseIndex::at(0), QuotaCause::Usage, until, hit());
+    world.run.begin_host_quota_wait(PhaseIndex::at(0), QuotaCause::Usage, until, &[0], hit(), None);
     assert_eq!(told(&mut world), [(None, false, hit())]);
 }
 
@@ -74,8 +84,8 @@ fn an_agent_that_retries_is_told_from_one_that_does_not() {
         text,
     };
     let now = world.run.now;
-    world.run.session_mut(0).unwrap().notice(Seq(90), now, retry);
-    world.run.begin_agent_quota_wait(0, QuotaCause::Rate, None, String::new());
+    world.run.session_mut(PhaseIndex::at(0)).unwrap().notice(Seq(90), now, retry);
+    world.run.begin_agent_quota_wait(PhaseIndex::at(0), QuotaCause::Rate, None, String::new());
     assert_eq!(told(&mut world), [(None, true, String::new())]);
 }
 
@@ -121,17 +131,17 @@ fn who_was_at_work_in_the_workspace_during_a_wait_is_known() {
     // A11: files that were changed while nobody was at work are a person's.
     let mut world = at_work();
     assert_eq!(world.run.workspace_idle_since(), None);
-    let session = world.run.phases[0].session.clone().unwrap();
+    let session = world.run.phases[PhaseIndex::at(0)].session.clone().unwrap();
     let ended = AgentEvent::Turn { used_tokens: None, billed: Default::default() };
     assert!(!world.run.ends_agent_wait(&session, Some(&ended)));
 
     let now = world.run.now;
-    world.run.begin_agent_quota_wait(0, QuotaCause::Usage, None, String::new());
+    world.run.begin_agent_quota_wait(PhaseIndex::at(0), QuotaCause::Usage, None, String::new());
     assert_eq!(world.run.workspace_idle_since(), Some(now), "what it changed before is its own");
     assert!(world.run.ends_agent_wait(&session, Some(&ended)) && world.run.ends_agent_wait(&session, None));
     assert!(!world.run.ends_agent_wait(&session, Some(&AgentEvent::Compacting)));
 
-    world.run.begin_host_quota_wait(0, QuotaCause::Usage, None, &[0], String::new(), None);
+    world.run.begin_host_quota_wait(PhaseIndex::at(0), QuotaCause::Usage, None, &[0], String::new(), None);
     assert_eq!(world.run.workspace_idle_since(), Some(UnixMs(0)), "a measurement has seen all that it did");
     let retry_at = now + world.run.backoff(0);
     assert!(!world.run.ends_wait(UnixMs(retry_at.0 - 1)) && world.run.ends_wait(retry_at));

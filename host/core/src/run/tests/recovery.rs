@@ -12,6 +12,7 @@ use crate::input::{AgentReport, Input, PauseAnswer, ReportedHandoff, SplitGroupR
 use crate::observation::{AssessTrigger, ObjectiveStatus, PolicyQuery, SplitTrigger};
 use crate::progress::ProgressEvent;
 use crate::run::judgment::Judgment;
+use crate::run::phase_list::PhaseIndex;
 use crate::run::step::PhaseStep;
 use crate::view::RunStatus;
 use crate::workflow::{AgentKind, Role};
@@ -74,16 +75,21 @@ fn what_an_agent_asks_is_answered_before_its_work_is_accepted() {
         [(Verdict::NeedsInput, PauseAnswer::Retry), (Verdict::Truncated, PauseAnswer::Accept)]
     {
         let mut world = world(Verdict::Healthy, ask(), &[ScriptedTurn::Hang]);
-        while world.run.phases.is_empty() || world.run.session(0).is_none_or(|s| s.prompts == 0) {
+        while world.run.phases.is_empty()
+            || world.run.session(PhaseIndex::at(0)).is_none_or(|s| s.prompts == 0)
+        {
             assert!(world.step());
         }
-        let session = world.run.session_mut(0).unwrap();
+        let session = world.run.session_mut(PhaseIndex::at(0)).unwrap();
         session.answer_bytes = 20;
         let assessment =
             Assessment { verdict, evidence: Vec::new(), warning: None, reason: "it asks".into() };
-        world.run.apply_verdict(0, AssessTrigger::PromptEnded, &[0], &assessment);
-        let PhaseStep::DecidingRecovery { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
-        world.run.apply_recovery(0, &[0], &judgment, &ask());
+        world.run.apply_verdict(PhaseIndex::at(0), AssessTrigger::PromptEnded, &[0], &assessment);
+        let PhaseStep::DecidingRecovery { judgment, .. } = world.run.phases[PhaseIndex::at(0)].step.clone()
+        else {
+            panic!()
+        };
+        world.run.apply_recovery(PhaseIndex::at(0), &[0], &judgment, &ask());
         world.go();
         let question = &world.run.view(world.now).unwrap().questions[0];
         assert_eq!(question.choices[0], first, "{question:?}");
@@ -99,9 +105,9 @@ fn a_question_about_what_sessions_ended_by_names_the_policy_that_said_so() {
         while world.run.phases.is_empty() {
             assert!(world.step());
         }
-        world.run.phases[0].assessment.judged_by = judged_by.map(str::to_owned);
+        world.run.phases[PhaseIndex::at(0)].assessment.judged_by = judged_by.map(str::to_owned);
         let asked = world.run.question_about_ending(
-            0,
+            PhaseIndex::at(0),
             SplitTrigger::OutOfContinuations,
             "Two sessions used up their windows.",
         );
@@ -119,15 +125,18 @@ fn words_that_another_policy_says_were_said_and_were_not_have_no_other_speaker()
     let shown = |text: &str, channel: SignalSource, by: Option<&str>| {
         let ask = || RecoveryAction::AskPerson { question: "What now?".into() };
         let mut world = world(Verdict::Healthy, ask(), &[ScriptedTurn::Hang]);
-        while world.run.phases.is_empty() || world.run.session(0).is_none_or(|s| s.prompts == 0) {
+        while world.run.phases.is_empty()
+            || world.run.session(PhaseIndex::at(0)).is_none_or(|s| s.prompts == 0)
+        {
             assert!(world.step());
         }
-        world.run.session_mut(0).unwrap().answer_tail = "The build is broken, so I stop.".into();
+        world.run.session_mut(PhaseIndex::at(0)).unwrap().answer_tail =
+            "The build is broken, so I stop.".into();
         let evidence = vec![Evidence { channel, seq: Some(Seq(7)), text: text.into() }];
         let assessment =
             Assessment { verdict: Verdict::Failed, evidence, warning: None, reason: "so".into() };
         let judgment = Judgment::of(&assessment, by.map(str::to_owned));
-        world.run.apply_recovery(0, &[0], &judgment, &ask());
+        world.run.apply_recovery(PhaseIndex::at(0), &[0], &judgment, &ask());
         world.go();
         let seq_of = |notice: &ProgressEvent| match notice {
             ProgressEvent::Stopped { evidence, .. } => Some(evidence[0].seq),
@@ -232,7 +241,7 @@ fn a_person_who_only_says_again_passes_no_reason_of_a_policy_on() {
 fn a_question_about_what_another_policy_judged_passes_its_words_on_to_no_agent() {
     let ask = || RecoveryAction::AskPerson { question: format!("The agent asks: {REASON}") };
     let mut world = world(Verdict::Healthy, ask(), &[ScriptedTurn::Hang]);
-    while world.run.phases.is_empty() || world.run.session(0).is_none_or(|s| s.prompts == 0) {
+    while world.run.phases.is_empty() || world.run.session(PhaseIndex::at(0)).is_none_or(|s| s.prompts == 0) {
         assert!(world.step());
     }
     let assessment = Assessment {
@@ -242,10 +251,13 @@ fn a_question_about_what_another_policy_judged_passes_its_words_on_to_no_agent()
         reason: REASON.into(),
     };
     world.run.answering_policy = Some("odd".to_owned());
-    world.run.apply_verdict(0, AssessTrigger::PromptEnded, &[0], &assessment);
+    world.run.apply_verdict(PhaseIndex::at(0), AssessTrigger::PromptEnded, &[0], &assessment);
     world.run.answering_policy = None;
-    let PhaseStep::DecidingRecovery { judgment, .. } = world.run.phases[0].step.clone() else { panic!() };
-    world.run.apply_recovery(0, &[0], &judgment, &ask());
+    let PhaseStep::DecidingRecovery { judgment, .. } = world.run.phases[PhaseIndex::at(0)].step.clone()
+    else {
+        panic!()
+    };
+    world.run.apply_recovery(PhaseIndex::at(0), &[0], &judgment, &ask());
     world.go();
     let (question, shown) = world.run.user_questions.iter().next().expect("a person is asked");
     let shown = shown.cause.user_text();
@@ -280,8 +292,8 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
         assert!(world.step());
     }
     let missing = "out/b.txt".to_owned();
-    world.run.phases[0].objectives[1].spec.files = vec![missing.clone()];
-    world.run.phases[0].measurements.facts.missing = vec![missing];
+    world.run.phases[PhaseIndex::at(0)].objectives[1].spec.files = vec![missing.clone()];
+    world.run.phases[PhaseIndex::at(0)].measurements.facts.missing = vec![missing];
     let done = ["a", "b"].map(Into::into).to_vec();
     let decision = CompletionDecision { done, evidence: Vec::new(), reason: "c is open".into() };
     let answered = Assessment {
@@ -290,9 +302,16 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
         warning: None,
         reason: "it answered".into(),
     };
-    world.run.apply_completion(0, AssessTrigger::PromptEnded, &[0, 1, 2], answered, &decision);
-    let PhaseStep::DecidingRecovery { focus, judgment, .. } = &world.run.phases[0].step else {
-        panic!("it is asked how to go on: {:?}", world.run.phases[0].step)
+    world.run.apply_completion(
+        PhaseIndex::at(0),
+        AssessTrigger::PromptEnded,
+        &[0, 1, 2],
+        answered,
+        &decision,
+    );
+    let PhaseStep::DecidingRecovery { focus, judgment, .. } = &world.run.phases[PhaseIndex::at(0)].step
+    else {
+        panic!("it is asked how to go on: {:?}", world.run.phases[PhaseIndex::at(0)].step)
     };
     assert_eq!(*focus, [1, 2], "what has its evidence is done, and nothing else");
     let reason = &judgment.completion.as_ref().unwrap().reason;
@@ -307,17 +326,17 @@ fn an_answer_about_a_stall_that_is_over_ends_nothing() {
     while world.run.live_sessions().is_empty() {
         assert!(world.step());
     }
-    let asked = |world: &TestRun| world.run.session(0)?.at_work.recovering();
+    let asked = |world: &TestRun| world.run.session(PhaseIndex::at(0))?.at_work.recovering();
     while asked(&world).is_none() {
         assert!(world.step());
     }
     let request = asked(&world).unwrap();
     // Meanwhile its prompt has ended.
-    world.run.on_workspace_measured(0, AssessTrigger::PromptEnded, vec![0]);
-    let step = world.run.phases[0].step.clone();
+    world.run.on_workspace_measured(PhaseIndex::at(0), AssessTrigger::PromptEnded, vec![0]);
+    let step = world.run.phases[PhaseIndex::at(0)].step.clone();
     let retry = RecoveryDecision { action: RecoveryAction::Retry, reason: "it stalls".into() };
-    world.run.apply_answer_at_work(0, request, &Ok(Decision::Recovery(retry)));
-    assert_eq!(world.run.phases[0].step, step, "what has ended is judged first");
+    world.run.apply_answer_at_work(PhaseIndex::at(0), request, &Ok(Decision::Recovery(retry)));
+    assert_eq!(world.run.phases[PhaseIndex::at(0)].step, step, "what has ended is judged first");
 }
 
 // A11
@@ -385,7 +404,9 @@ fn a_policy_sees_the_words_of_a_handoff_until_an_objective_is_reported_as_done()
     while world.run.live_sessions().is_empty() {
         assert!(world.step());
     }
-    let seen = |world: &TestRun| world.run.session_observation(0, AssessTrigger::PromptEnded, &[0]).0;
+    let seen = |world: &TestRun| {
+        world.run.session_observation(PhaseIndex::at(0), AssessTrigger::PromptEnded, &[0]).0
+    };
     let before = seen(&world);
     assert_eq!((before.handoff_reported, before.handoff), (false, None));
     assert_eq!((before.others_open, before.phase_files_changed), (vec!["b".into()], 0));

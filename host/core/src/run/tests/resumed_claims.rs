@@ -9,6 +9,7 @@ use crate::facts::{ChangedFile, WorkspaceFacts};
 use crate::ids::{ActionId, Digest};
 use crate::input::{AgentReport, Input};
 use crate::observation::ObjectiveStatus;
+use crate::run::phase_list::PhaseIndex;
 use crate::run::step::PhaseStep;
 use crate::time::UnixMs;
 use crate::view::{PhaseStatus, RunStatus};
@@ -18,7 +19,9 @@ fn reported(mut flow: crate::workflow::Workflow, file: Option<&str>) -> TestRun 
     flow.phases[0].objectives[0].files = file.into_iter().map(str::to_owned).collect();
     let mut world = TestRun::new(flow);
     world.script = [ScriptedTurn::Hang].into();
-    while world.run.phases.is_empty() || world.run.session(0).is_none_or(|session| session.prompts == 0) {
+    while world.run.phases.is_empty()
+        || world.run.session(PhaseIndex::at(0)).is_none_or(|session| session.prompts == 0)
+    {
         assert!(world.step());
     }
     world.forget();
@@ -72,8 +75,9 @@ fn an_answer_that_was_not_measured_counts_only_with_its_work() {
     // A11: the host died between the end of the prompt and the measurement.
     let asked = |moved| {
         let mut world = TestRun::new(workflow(&[("1", &["a"])]));
-        let measures =
-            |world: &TestRun| matches!(world.run.phases[0].step, PhaseStep::MeasuringWorkspace { .. });
+        let measures = |world: &TestRun| {
+            matches!(world.run.phases[PhaseIndex::at(0)].step, PhaseStep::MeasuringWorkspace { .. })
+        };
         while world.run.phases.is_empty() || !measures(&world) {
             assert!(world.step());
         }
@@ -86,7 +90,7 @@ fn an_answer_that_was_not_measured_counts_only_with_its_work() {
 #[test]
 fn git_may_have_put_files_there() {
     // A11: another commit, or nothing that differs from the commit.
-    let mut phase = reported(workflow(&[("1", &["a"])]), None).run.phases.remove(0);
+    let mut phase = reported(workflow(&[("1", &["a"])]), None).run.phases[PhaseIndex::at(0)].clone();
     let before = phase.measurements.facts.clone();
     let mut now = WorkspaceFacts { changed: vec![file("a", "1")], ..before.clone() };
     now.git.present = true;
@@ -115,7 +119,7 @@ fn what_earlier_walks_of_a_loop_left_is_compared() {
     while world.run.phases.is_empty() {
         assert!(world.step());
     }
-    let phase = &mut world.run.phases[0];
+    let phase = &mut world.run.phases[PhaseIndex::at(0)];
     let mut measure = |at, is_baseline, files: &[(&str, &str)]| {
         let changed = files.iter().map(|(path, content)| file(path, content)).collect();
         phase.step = match is_baseline {

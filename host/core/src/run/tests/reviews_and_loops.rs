@@ -6,6 +6,7 @@ use crate::input::{Input, PauseAnswer};
 use crate::observation::{ObjectiveStatus, PromptKind};
 use crate::progress::ProgressEvent;
 use crate::run::phase::ReviewScore;
+use crate::run::phase_list::PhaseIndex;
 use crate::run::step::PhaseStep;
 use crate::run::tests::test_run::{TestRun, workflow};
 use crate::view::{PhaseOrigin, RunStatus};
@@ -107,10 +108,8 @@ fn a_review_that_changes_what_it_looks_at_does_not_count() {
     // D3, D12: a reviewer that stashed or removed the work decided what landed.
     let mut world = TestRun::new(reviewed(70));
     world.reviews = [Some(95)].into();
-    let review_of = |world: &TestRun| {
-        let mut phases = world.run.phases.iter();
-        phases.position(|phase| phase.lineage.origin == PhaseOrigin::Review)
-    };
+    let review_of =
+        |world: &TestRun| world.run.phases.position(|phase| phase.lineage.origin == PhaseOrigin::Review);
     while review_of(&world).is_none() {
         assert!(world.step());
     }
@@ -127,9 +126,9 @@ fn a_review_that_changes_what_it_looks_at_does_not_count() {
     let id = world.run.phases[review].spec.id.clone();
     let said = ReviewScore { score: 95, summary: "right".into(), findings: Vec::new() };
     world.run.phases[review].review.submitted = Some(said);
-    world.run.phases[0].step = PhaseStep::UnderReview { review: id };
-    world.run.end_review(0);
-    let work = &world.run.phases[0];
+    world.run.phases[PhaseIndex::at(0)].step = PhaseStep::UnderReview { review: id };
+    world.run.end_review(PhaseIndex::at(0));
+    let work = &world.run.phases[PhaseIndex::at(0)];
     assert!(!work.is_finished(), "whoever made it sees that it is there");
     assert!(
         work.verification.findings.contains("gone.txt is gone, made.txt is changed."),
@@ -149,11 +148,11 @@ fn a_review_that_passes_and_says_that_something_is_not_done_is_put_to_a_person()
         let mut flow = workflow(&[("1", &["parser"])]);
         flow.phases[0].review = Some(ReviewRequirement { role: "executor".into(), score: 70 });
         let mut world = TestRun::new(flow);
-        while world.run.phases.first().is_none_or(|phase| phase.done_count() == 0) {
+        while world.run.phases.iter().next().is_none_or(|phase| phase.done_count() == 0) {
             assert!(world.step());
         }
         let (summary, findings) = (summary.to_owned(), vec![finding.to_owned()]);
-        world.run.scored(0, ReviewScore { score: 90, summary, findings }, 70);
+        world.run.scored(PhaseIndex::at(0), ReviewScore { score: 90, summary, findings }, 70);
         world.go();
         world.run.view(world.now).unwrap().questions.first().map(|question| question.text.clone())
     };
@@ -176,20 +175,20 @@ fn a_review_that_passes_what_is_open_again_is_put_to_a_person_at_once() {
     let mut flow = workflow(&[("1", &["parser", "printer"])]);
     flow.phases[0].review = Some(ReviewRequirement { role: "executor".into(), score: 70 });
     let mut world = TestRun::new(flow);
-    while world.run.phases.first().is_none_or(|phase| phase.done_count() < 2) {
+    while world.run.phases.iter().next().is_none_or(|phase| phase.done_count() < 2) {
         assert!(world.step());
     }
-    world.run.reopen(0, 1, ObjectiveStatus::InProgress, "the reviewer reported it");
+    world.run.reopen(PhaseIndex::at(0), 1, ObjectiveStatus::InProgress, "the reviewer reported it");
     let said = ReviewScore { score: 90, summary: "Good.".into(), findings: Vec::new() };
-    world.run.scored(0, said, 70);
+    world.run.scored(PhaseIndex::at(0), said, 70);
     world.go();
     let question = world.run.view(world.now).unwrap().questions.first().cloned().unwrap();
     assert_eq!(
         question.text,
         "The review of 1 gives 90 of 100, and objective printer was opened again meanwhile. Is it good enough to go on with?"
     );
-    assert_eq!(world.run.phases[0].assessment.unproven_objectives, [1]);
+    assert_eq!(world.run.phases[PhaseIndex::at(0)].assessment.unproven_objectives, [1]);
     world.put(Input::Answered { question: question.id, choice: PauseAnswer::Accept, message: None });
     world.go();
-    assert!(world.run.phases[0].is_finished());
+    assert!(world.run.phases[PhaseIndex::at(0)].is_finished());
 }
