@@ -41,7 +41,7 @@
 //! | `run/lessons.rs` | what phases that are over learnt, for those that come after |
 //! | `run/entry_points.rs` | the files that the host writes for agents |
 //! | `run/agent_reports.rs` | what agents report |
-//! | `run/conversation_resume.rs` | a session that was lost with its host goes on where it was |
+//! | `run/conversation_resume.rs` | a session that was lost with its host continues where it was |
 //! | `run/refused_calls.rs` | calls that an agent was not allowed |
 //! | `run/agent_retries.rs` | retries that an agent makes by itself |
 //! | `run/resume.rs`, `run/lost_work.rs` | a host takes the run up again; what was done and is gone by then |
@@ -268,12 +268,12 @@ impl Run {
                 self.notify(ProgressEvent::PolicyRefused { policy: policy.clone(), why: why.clone() });
             }
             Input::SetAside => {
-                // Nobody is there to perform what could begin now.
+                // No host is there to perform what could begin now.
                 self.set_aside = true;
                 return Ok(Vec::new());
             }
         }
-        // Most of what happens in a phase leaves it at work: then nobody's turn has come, and every clock goes on as it goes.
+        // Most of what happens in a phase leaves it at work: then no other phase can begin, and every clock stays in its mode.
         if stood.is_none() || stood != about.map(|p| self.schedule_state_of(p)) {
             self.schedule(matches!(stamped.input, Input::Tick));
             self.set_clock_modes();
@@ -346,7 +346,7 @@ impl Run {
         self.seq
     }
 
-    /// Whether a person began the same work anew since: only `resume` goes on with it (D8).
+    /// Whether a person began the same work again since: only `resume` continues it (D8).
     pub fn is_set_aside(&self) -> bool {
         self.set_aside
     }
@@ -384,7 +384,7 @@ impl Run {
         self.emit(Action::Finish { ending });
     }
 
-    /// The host is asked to stop: every agent ends, nothing new begins, `Resumed` goes on.
+    /// The host is asked to stop: every agent ends, nothing new begins, `Resumed` continues.
     fn stop(&mut self) {
         if self.ending.is_some() || self.stopping {
             return;

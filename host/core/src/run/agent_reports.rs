@@ -16,7 +16,7 @@ use super::phase_list::PhaseIndex;
 /// repeats after a reconnect (D1).
 const MAX_SEEN_REPORTS: usize = 10_000;
 
-/// So many requests of one session are looked at, where the first is declined: whoever asks for ever does no work.
+/// Requests of one session that are looked at if the first is declined: an agent that keeps asking does not work.
 const SPLITS_DECLINED: u32 = 2;
 
 /// The addresses of the newest reports.
@@ -66,7 +66,7 @@ impl Run {
         self.reopen_reported(p, from, named, "the handoff of its agent names it as what comes next");
     }
 
-    /// What a session, or whichever where nobody says, reported as done is not, where it is meant.
+    /// What a session reported as done is not done, if it is meant; what any session reported, if the session is unknown.
     fn reopen_reported(
         &mut self,
         p: PhaseIndex,
@@ -132,7 +132,7 @@ impl Run {
         };
         let Some(p) = phase else { return };
         if let AgentReport::Refused { why } = report {
-            // Nobody knows which of those at work in one folder it was.
+            // It is unknown which of those at work in one folder it was.
             for phase in self.phases.iter_mut().filter(|phase| phase.is_active()) {
                 let is_its = from.is_none_or(|id| phase.session.as_ref() == Some(id));
                 if is_its {

@@ -8,7 +8,7 @@ use super::phase_list::PhaseIndex;
 use super::session::{LAST_BYTES, Session};
 use super::text_format::{cut, one_line};
 
-/// Retries of a prompt that are told one by one; an agent that goes on for longer is told of by the wait, or by its end.
+/// Retries of a prompt that are reported one by one; of an agent that retries for longer, the wait or its end is reported.
 const TOLD: u32 = 20;
 /// Before what the table says of a session that retries.
 const RETRIES: &str = "retries: ";

@@ -16,7 +16,7 @@ use super::phase_list::PhaseIndex;
 /// Bindings that are remembered behind the one that decides. A person who rolls back goes one step, seldom two.
 const MAX_REPLACED_BINDINGS: usize = 8;
 
-/// Policies of one chain, the built-in one at its end included; the engine has room for so many (`CHAIN_LINKS_MAX` there).
+/// Policies of one chain, the built-in one at its end included; the engine has room for that number (`CHAIN_LINKS_MAX` there).
 const CHAIN_LINKS_MAX: usize = 5;
 
 /// Everything that is bound.
@@ -38,13 +38,13 @@ struct BindingState {
     faults: BTreeMap<(Digest, Digest), FaultCounts>,
     /// What others were put in the place of, the newest last.
     replaced: Vec<ReplacedBinding>,
-    /// How many of those stood there when the run began; nobody put anything in their place, so there is no way back to them.
+    /// How many of those stood there when the run began; nothing was put in their place, so there is no way back to them.
     initial_count: usize,
     /// The run began without a policy of this scope's own: after the last step back the next wider scope decides here again.
     inherits_wider: bool,
 }
 
-/// Faults of a policy: since it last decided, since it last decided about work that goes on, and since it last decided about anything
+/// Faults of a policy: since it last decided, since it last decided about work under way, and since it last decided about anything
 /// else. One that answers at every turn and fails at the end of every prompt decides nothing that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct FaultCounts {
@@ -87,7 +87,7 @@ impl BindingState {
         self.inherits_wider || self.replaced.len() > self.initial_count
     }
 
-    /// What was replaced by a person or a file and has decided without a fault, the newest. What the run began with is replaced by nobody:
+    /// What was replaced by a person or a file and has decided without a fault, the newest. What the run began with replaced nothing:
     /// after a fault the rest of its own chain is asked.
     fn last_known_good(&self) -> Option<&PolicyBinding> {
         let swapped = self.replaced.iter().rev().filter(|_| self.has_replaced_binding());
@@ -99,7 +99,7 @@ impl BindingState {
         self.inherits_wider && self.replaced.len() <= 1
     }
 
-    /// Counts what the policies of the chain made of one question, about work that goes on or not. Gives the first that has failed `most`
+    /// Counts what the policies of the chain made of one question, about work under way or not. Gives the first that has failed `most`
     /// times in a row, with how often; 0 is never.
     fn count<'l>(
         &mut self,
@@ -214,7 +214,7 @@ impl BindingTable {
         scope.wider(workflow).find_map(binding_in)
     }
 
-    /// Who decides in a scope now: somebody who was bound there, or else in the next wider one.
+    /// Who decides in a scope now: the policies that were bound there, or else in the next wider one.
     fn in_force(
         &self,
         scope: &PolicyScope,
@@ -254,7 +254,7 @@ impl BindingTable {
         (binding.scope.clone(), binding.capability)
     }
 
-    /// False where this very chain decides there already, and nothing changes. Behind the first one of a narrow scope stands whoever decided
+    /// False where this very chain decides there already, and nothing changes. Behind the first one of a narrow scope stand the policies that decided
     /// there until then.
     fn put(&mut self, binding: &PolicyBinding, workflow: &Workflow) -> bool {
         if self.has(binding) {
@@ -361,7 +361,7 @@ impl Run {
         })
     }
 
-    /// Who would decide in a scope after one step back. Absent where nobody was put in place there. Where the scope had no policy of its own,
+    /// Who would decide in a scope after one step back. Absent if no policy was put in place there. Where the scope had no policy of its own,
     /// the last step back leaves it to the next wider scope, as that is now.
     pub fn step_back(&self, scope: &PolicyScope, capability: Capability) -> Option<PolicyBinding> {
         self.bindings.back(scope, capability, &self.workflow)
@@ -401,7 +401,7 @@ impl Run {
         PolicyBinding { then, ..binding }
     }
 
-    /// Who decides something in a scope now: somebody who was bound there, or else in the next wider one.
+    /// Who decides something in a scope now: the policies that were bound there, or else in the next wider one.
     pub fn in_force(&self, scope: &PolicyScope, capability: Capability) -> Option<&PolicyBinding> {
         self.bindings.in_force(scope, capability, &self.workflow)
     }
@@ -411,12 +411,12 @@ impl Run {
         self.bindings.has(binding)
     }
 
-    /// How often a binding was put; whoever follows the bindings compares it.
+    /// How often a binding was put; the host that follows the bindings compares it.
     pub fn binding_generation(&self) -> u64 {
         self.bindings.generation
     }
 
-    /// The narrowest scope of a phase in which somebody is bound for this.
+    /// The narrowest scope of a phase in which a policy is bound for this.
     pub(super) fn scope_of(&self, p: PhaseIndex, capability: Capability) -> PolicyScope {
         let has = |scope: &PolicyScope| self.bindings.by_scope.contains_key(&(scope.clone(), capability));
         let phase = PolicyScope::Phase { phase: self.workflow_phase(p).clone() };
@@ -448,7 +448,7 @@ impl Run {
         &self.phases[p].spec.id
     }
 
-    /// What policies ask for beyond the usual, and what of it they get, is told before they are asked anything (M6).
+    /// Reports what policies ask for beyond the usual, and what of it they get, before they are asked anything (M6).
     pub(super) fn notify_requested_grants(&mut self, bindings: &[PolicyBinding]) {
         let mut told: Vec<BindingLink> = Vec::new();
         for link in bindings.iter().flat_map(PolicyBinding::links).filter(|link| !link.wants.is_empty()) {
@@ -485,7 +485,7 @@ impl Run {
     }
 
     /// Remembers how the chain that is configured did. A policy of it that has failed often enough is asked no more: of faults between which
-    /// that policy decided nothing of that kind (about work that goes on, or otherwise), however often it abstained or another one of the
+    /// that policy decided nothing of that kind (about work under way, or otherwise), however often it abstained or another one of the
     /// chain decided. The others stay as they are.
     pub(super) fn count_policy_faults(&mut self, scope: &PolicyScope, is_at_work: bool, label: &Provenance) {
         let most = self.workflow.policies.breaker;
@@ -498,7 +498,7 @@ impl Run {
         let Some((faults, record)) = binding_state.count(label, is_at_work, most) else { return };
         let failed = |link: &BindingLink| is_of(record, link);
         if binding_state.has_replaced_binding() && failed(&binding_state.binding.first()) {
-            // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
+            // Behind the first policy of a phase stand the policies that decide in the run, and one of them may be the one that fails.
             while binding_state.replaced.last().is_some_and(|last| failed(&last.binding.first())) {
                 binding_state.replaced.pop();
             }

@@ -1,5 +1,5 @@
 //! What a phase changed in the workspace is committed there, where the workflow wants it: between two prompts where objectives were done,
-//! and when the phase is over. A run does not stop for a commit that cannot be made: it is told, the files stay as they are, and the end
+//! and when the phase is over. A run does not stop for a commit that cannot be made: the host reports it, the files stay as they are, and the end
 //! of the run says so again.
 
 use crate::action::Action;
@@ -44,7 +44,7 @@ impl Run {
     }
 
     /// The review whose own files an action must not take for work: at its own measurement, and at the commit of what it looked at. Where
-    /// others worked in the same folder, nobody knows which of them made a file, and only the files that objectives name are committed.
+    /// others worked in the same folder, it is unknown which of them made a file, and only the files that objectives name are committed.
     pub fn review_to_exclude(&self, action: &Action) -> Option<&PhaseId> {
         let phase = |id: &PhaseId| self.phase_index(id).map(|p| &self.phases[p]);
         let review = match action {

@@ -29,7 +29,7 @@ impl Run {
             && !self.phases[p].checks().is_empty()
     }
 
-    /// Its commands, before the state that it starts from is measured: what they write themselves is no work of an agent.
+    /// Its commands, before the state that it starts from is measured: what they write themselves is not the work of an agent.
     pub(super) fn run_first_checks(&mut self, p: PhaseIndex) {
         self.phases[p].verification.first_check_results.clear();
         self.run_first_check(p, 0);
@@ -95,19 +95,19 @@ impl Run {
         }
     }
 
-    /// Whether a command says something of the work: it did not pass before that, as far as anybody looked.
+    /// Whether a command says something of the work: it did not pass before that, as far as is known.
     fn tells(&self, p: PhaseIndex, check: usize) -> bool {
         self.phases[p].verification.passed_first(check) != Some(true)
             || self.workflow.accept == Some(Acceptance::Checked)
     }
 
-    /// Whether an agent runs a command that it is held to: what that writes is no work.
+    /// Whether an agent runs a command that it is held to: what that writes is not work.
     pub(super) fn is_own_check(&self, p: PhaseIndex, event: &AgentEvent) -> bool {
         let AgentEvent::ToolCall { command: Some(run), writes: None, .. } = event else { return false };
         self.phases[p].checks().iter().any(|(_, check)| check.trim() == run.trim())
     }
 
-    /// Every objective is done, as far as anybody has said: now it is held to its commands, those of its objectives first.
+    /// Every objective is done, as far as was reported: now it is held to its commands, those of its objectives first.
     pub(super) fn start_verification(&mut self, p: PhaseIndex) {
         let has_checks = !self.phases[p].checks().is_empty();
         self.phases[p].verification.begin_round(has_checks);

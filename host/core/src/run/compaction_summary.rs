@@ -61,7 +61,7 @@ impl Run {
         match then {
             OnSummary::Boundary => self.continue_from_boundary(p),
             OnSummary::Compact(instructions) if written.is_some() => self.compact(p, instructions),
-            // Without its safety net no context is thrown away (B2): the work goes on uncompacted.
+            // Without its safety net no context is thrown away (B2): the work continues uncompacted.
             OnSummary::Compact(_) => self.request_next_prompt(p, PromptKind::Next),
             OnSummary::RepeatPrompt(focus) => self.brief(p, PromptKind::Nudged, focus),
         }

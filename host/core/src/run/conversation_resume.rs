@@ -1,4 +1,4 @@
-//! A session that ended with its host, and not for want of context, goes on in the agent's own conversation, where the agent can take one
+//! A session that ended with its host, and not for want of context, continues in the agent's own conversation, if the agent can take one
 //! up again. Where it cannot, its successor starts from a handoff, as after every other end.
 
 use crate::observation::PromptKind;
@@ -49,7 +49,7 @@ impl Run {
         self.session(p).is_some_and(|session| session.is_resumed && !session.has_worked())
     }
 
-    /// What the first prompt of a session is for that goes on in a conversation: the agent remembers the rest.
+    /// What the first prompt is for of a session that continues a conversation: the agent remembers the rest.
     pub(super) fn is_resumed_conversation(&self, p: PhaseIndex, kind: PromptKind) -> bool {
         kind == PromptKind::Continuing && self.session(p).is_some_and(|session: &Session| session.is_resumed)
     }

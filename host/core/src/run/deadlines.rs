@@ -1,4 +1,4 @@
-//! What time means to a run: what it counts as for every phase, and when somebody who waits for it goes on.
+//! What time means to a run: what it counts as for every phase, and when a phase that waits for it continues.
 
 use crate::observation::{AssessTrigger, SessionState};
 use crate::time::{DurationMs, UnixMs};
@@ -19,7 +19,7 @@ impl Run {
         self.phases.iter().filter_map(|phase| self.deadline_of(phase)).min()
     }
 
-    /// Nobody was there since then: that time counts nowhere.
+    /// No host was there since then: that time counts nowhere.
     pub(super) fn pause_clocks(&mut self, since: UnixMs) {
         let now = self.now;
         let clocks = self.phases.iter_mut().map(|phase| &mut phase.usage.clock);
@@ -66,7 +66,7 @@ impl Run {
         }
     }
 
-    /// The deadline that was named has passed: whoever waits for it goes on.
+    /// The deadline that was named has passed: the phases that wait for it continue.
     pub(super) fn tick(&mut self) {
         if self.stopping || self.ending.is_some() {
             return;

@@ -60,7 +60,7 @@ impl Run {
             self.apply_answer_at_work(p, request, result);
         }
         self.answering_policy = None;
-        // Nobody waits for it any more: the state has moved on, the answer is stale and dropped.
+        // Nothing waits for it any more: the state has moved on, the answer is stale and dropped.
     }
 
     /// What a policy asks a person, under its name and in a line. An agent reads that it was asked: its words may be a stranger's.
@@ -109,7 +109,7 @@ impl Run {
     }
 
     fn notify_fallback(&mut self, label: &Provenance) {
-        // To abstain is no fault: the next one is asked, at last the built-in one.
+        // To abstain is not a fault: the next one is asked, at last the built-in one.
         let is_usual = matches!(
             label.by,
             DecisionSource::Configured
@@ -265,7 +265,7 @@ impl Run {
     }
 
     pub(super) fn continue_unsplit(&mut self, p: PhaseIndex, occasion: SplitTrigger, reason: &EndCause) {
-        // Whoever answered, or could not: a request is answered once.
+        // Whether it was answered or could not be: a request is answered once.
         self.phases[p].split.request = None;
         match occasion {
             // The split, or the host, has said how many.
@@ -277,7 +277,7 @@ impl Run {
                 let request = self.ask_budget(p, base, None);
                 self.phases[p].step = PhaseStep::Budgeting { request, then: OnTurnBudget::Begin };
             }
-            // Its session is gone, and another goes on; it counts, so that nobody asks for ever.
+            // Its session is gone, and another continues; it counts, so that the asking ends.
             SplitTrigger::Requested if !self.has_live_session(p) => {
                 self.start_successor(p, SuccessorReason::Continuation)
             }
@@ -307,7 +307,7 @@ impl Run {
         }
     }
 
-    /// The agent goes on with the whole phase, and is told so with its next prompt.
+    /// The agent continues with the whole phase; its next prompt says so.
     fn decline_split(&mut self, p: PhaseIndex, reason: &str) {
         let phase = self.phases[p].spec.id.clone();
         self.notify(ProgressEvent::SplitDeclined { phase, because: reason.to_owned() });
@@ -367,7 +367,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Compacting { action, answer_bytes };
     }
 
-    /// There is no more room than before. Where the host asked for it, the next session takes over while this one can still say what
+    /// There is not more room than before. Where the host asked for it, the next session takes over while this one can still say what
     /// it knows; a compaction that fails once is not tried again.
     pub(super) fn on_compaction_failed(&mut self, p: PhaseIndex, text: &str) {
         if let Some(session) = self.phases[p].session.clone() {

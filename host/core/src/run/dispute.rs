@@ -1,5 +1,5 @@
 //! What speaks against an objective whose phase is over (A11): a report, a handoff that lists it as open, an expected file that is gone at
-//! the end of the run, work that is gone when a host takes the run up. Whoever mends it would work beside those that came after it, so a person says what holds, once nobody works
+//! the end of the run, work that is gone when a host takes the run up. A session that mends it would work beside those that came after it, so a person says what holds, once no agent works
 //! in its folder, and before the run ends.
 
 use crate::input::ReportedHandoff;

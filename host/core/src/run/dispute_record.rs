@@ -17,6 +17,6 @@ pub(super) struct Dispute {
     pub(super) is_from_last_measurement: bool,
     /// A person had accepted it, and what they accepted is gone: no agent does it again until they say so.
     pub(super) is_of_accepted_work: bool,
-    /// The handoff of the same author that says it: whoever takes the objective up goes on from there.
+    /// The handoff of the same author that says it: the session that takes the objective up continues from there.
     pub(super) handoff: Option<ReportedHandoff>,
 }

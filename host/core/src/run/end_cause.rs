@@ -1,4 +1,4 @@
-//! Why a session or a prompt ended, or a person is asked, for two readers: a person is told what was judged, and an agent what the host
+//! Why a session or a prompt ended, or a person is asked, for two readers: a person reads what was judged, and an agent what the host
 //! knows. A policy's reason reaches no prompt and no handoff: it may be a stranger's.
 
 use crate::decision::Verdict;
@@ -37,13 +37,13 @@ impl EndCause {
         self
     }
 
-    /// The same, and what only a person is told: it has words of an agent in it.
+    /// The same, and what only a person reads: it has words of an agent in it.
     pub(super) fn with_user_detail(mut self, words: &str) -> Self {
         self.user_text.push_str(words);
         self
     }
 
-    /// Each of the two in so many bytes.
+    /// Each of the two, cut to this number of bytes.
     pub(super) fn cut(mut self, bytes: usize) -> Self {
         cut(&mut self.user_text, bytes);
         cut(&mut self.agent_text, bytes);

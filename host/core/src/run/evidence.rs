@@ -159,7 +159,7 @@ impl Run {
     }
 
     /// An agent reported where an objective stands. Only the phase that holds the objective can speak of it, from its first session
-    /// until it is over: no report does what nobody was asked for, and whether one reopens what was closed is for a person to say.
+    /// until it is over: no report does what was not asked for, and whether one reopens what was closed is for a person to say.
     pub(super) fn objective_reported(
         &mut self,
         p: PhaseIndex,
@@ -169,7 +169,7 @@ impl Run {
         note: &str,
     ) {
         let phase = &self.phases[p];
-        // Where nobody says whose it is, it is not the word of a phase that waits for a person while another one is at work there.
+        // If it is unknown whose it is, it is not the word of a phase that waits for a person while another one is at work there.
         let is_at_rest = || {
             matches!(phase.step, PhaseStep::Paused { .. }) && !self.live_phases_in_same_folder(p).is_empty()
         };
@@ -243,7 +243,7 @@ impl Run {
         self.request_missing_work(p, &lacking);
     }
 
-    /// Whoever worked is asked for what its objectives lack.
+    /// The session that worked is asked for what its objectives lack.
     pub(super) fn request_missing_work(&mut self, p: PhaseIndex, lacking: &[String]) {
         let open: Vec<usize> = self.phases[p].open_objectives().map(|(g, _)| g).collect();
         let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
@@ -289,7 +289,7 @@ fn not_done_lines(answer: &str) -> impl DoubleEndedIterator<Item = &str> {
 }
 
 impl ObjectiveReport {
-    /// Whether this session said it. Nobody but the session at work may say that an objective is not done: what an earlier one
+    /// Whether this session said it. Only the session at work may say that an objective is not done: what an earlier one
     /// left open is what the next one is for.
     pub(super) fn is_by(&self, session: Option<&SessionId>) -> bool {
         self.by.is_none() || self.by.as_ref() == session
@@ -319,7 +319,7 @@ impl Phase {
     }
 
     /// A new prompt is about these: what was said before against their being done is so no longer what its session says, and holds
-    /// until somebody says otherwise. A report counts, and the last line of an answer that names it, or that names none and was given
+    /// until a later report says otherwise. A report counts, and the last line of an answer that names it, or that names none and was given
     /// for it (A11).
     pub(super) fn record_denied_objectives(&mut self, focus: &[usize], answer: &str, by: Option<&SessionId>) {
         let ids: Vec<ObjectiveId> =
@@ -453,7 +453,7 @@ impl Phase {
 
     /// Files that this session changed for these objectives: any since it was given them, and those that they name since it
     /// began, since it may have done their work before it was asked for it; but what an objective that is done names as well was
-    /// changed for that one. Where somebody else works in the same folder, only those that they name: nobody knows whose the others
+    /// changed for that one. If other phases work in the same folder, only those that they name: it is unknown whose the others
     /// are. A file that was written with the content that it had shows nothing, unless an earlier session had changed it.
     /// A session that called nothing which may change a file has changed none.
     pub(super) fn changed_for(&self, focus: &[usize]) -> u32 {
@@ -485,7 +485,7 @@ impl Phase {
         any.max(u32::try_from(named).unwrap_or(u32::MAX))
     }
 
-    /// Files that changed since the first prompt that followed a word against this objective. Where somebody else works in the same
+    /// Files that changed since the first prompt that followed a word against this objective. If other phases work in the same
     /// folder, only those that it names.
     fn changed_since_report(&self, objective: &ObjectiveState, said: &ObjectiveReport) -> Option<u32> {
         let before = said.before_prompt.as_ref()?;

@@ -21,7 +21,7 @@ use super::successor_reason::SuccessorReason;
 
 /// The role that finishes the rest where a workflow has one (C18); else the phase's own role does, as the lead.
 pub(super) const LEAD_ROLE: &str = "lead";
-/// Findings of a refused document that people are told at once; the row keeps all.
+/// Findings of a refused document that the notice names; the row keeps all.
 const FINDINGS_TOLD: usize = 3;
 
 impl Run {
@@ -98,7 +98,7 @@ impl Run {
                 draft.found = found;
                 self.review(p, then, Box::new(draft));
             }
-            // Nobody knows whether a secret is in it: words of agents are kept back.
+            // It is unknown whether a secret is in it: words of agents are kept back.
             Err(why) => self.refuse(p, then, draft, HandoffRefusal::without_review(&why)),
         }
     }
@@ -108,7 +108,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Reviewing { request, then, draft };
     }
 
-    /// A review that nobody could give refuses nothing; a secret is refused whatever a review says.
+    /// A review that could not be given refuses nothing; a secret is refused whatever a review says.
     pub(super) fn on_handoff_reviewed(
         &mut self,
         p: PhaseIndex,
@@ -163,7 +163,7 @@ impl Run {
         self.write_handoff(p, then, Box::new(draft));
     }
 
-    /// The phase is over: what it came to, for the phases after it (C23). No policy is asked, since nobody continues it: the document
+    /// The phase is over: what it came to, for the phases after it (C23). No policy is asked, since no session continues it: the document
     /// has the host's own words, and what agents recorded is in the facts beside it. A phase in which no session worked left nothing
     /// itself.
     pub(super) fn write_closing_handoff(&mut self, p: PhaseIndex) {
@@ -368,7 +368,7 @@ impl Run {
         self.brief(p, kind, focus);
     }
 
-    /// What an inspection found, less what is no fault of the document: a file that was deleted on the way is rightly
+    /// What an inspection found, less what is not the fault of the document: a file that was deleted on the way is rightly
     /// named, one that is still to be written too, and what is saved beside it comes after it.
     fn found(&self, p: PhaseIndex, path: &str, outcome: &ActionOutcome) -> Result<HandoffCheck, String> {
         let (missing_files, secrets, commits_since, diverged) = match outcome {

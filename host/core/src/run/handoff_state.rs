@@ -37,7 +37,7 @@ pub(super) struct PendingHandoff {
 }
 
 impl PendingHandoff {
-    /// The host's own words, which nobody reviews.
+    /// The host's own words, which are not reviewed.
     pub(super) fn plain(path: String, document: TextBlob, index: TextBlob) -> Self {
         Self {
             path,

@@ -21,13 +21,13 @@ use super::successor_reason::SuccessorReason;
 use super::text_format::failure_text;
 
 /// The place where a phase began may change while its parts are brought there. What changes as often as this is worked on by
-/// somebody else, and a person should know.
+/// others, and a person should know.
 const UPDATES: u32 = 5;
 /// Files with conflicts that are named to people and agents.
 const FILES_NAMED: usize = 100;
 
 impl Run {
-    /// The parts are over, and so is whoever brought them together so far: the next step on the way back. A merge that a
+    /// The parts are over, and so is the session that brought them together so far: the next step on the way back. A merge that a
     /// person left is given up first.
     pub(super) fn continue_integration(&mut self, p: PhaseIndex) {
         let Some(split) = &self.phases[p].split.active else {
@@ -154,7 +154,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Split;
     }
 
-    /// What the phase and its parts tried, decided and stumbled over: whoever brings their work together keeps to it.
+    /// What the phase and its parts tried, decided and stumbled over: the session that brings their work together keeps to it.
     fn inherit_records(&self, p: PhaseIndex, to: &mut Phase) {
         let parts = self.phases[p].split.active.iter().flat_map(|split| &split.parts);
         let parts = parts.filter_map(|part| self.phase_index(part));
@@ -165,7 +165,7 @@ impl Run {
         to.handoffs.has_unrecorded_progress = to.records.has_any();
     }
 
-    /// A person leaves what does not fit where it is, and goes on with the rest.
+    /// A person leaves what does not fit where it is, and the rest continues.
     pub(super) fn skip_conflicting_part(&mut self, p: PhaseIndex) {
         let conflict = self.phases[p].split.active.as_ref().and_then(|split| split.conflict.as_ref());
         let Some(part) = conflict.and_then(|conflict| conflict.with.clone()) else {
@@ -235,7 +235,7 @@ impl Run {
         }
     }
 
-    /// What a session brought together in a conflict is looked at by somebody else, where nothing that the workflow names would (D12).
+    /// What a session brought together in a conflict is reviewed by another session, if nothing that the workflow names would (D12).
     fn add_default_review(&mut self, p: PhaseIndex) {
         let phase = &self.phases[p];
         let had_conflict = phase.split.active.as_ref().is_some_and(|split| split.had_conflict);
@@ -247,7 +247,7 @@ impl Run {
         }
     }
 
-    /// It was checked out anew: what `setup` makes is made again, then its commands run.
+    /// It was checked out again: what `setup` makes is made again, then its commands run.
     pub(super) fn prepare_integration_tree(&mut self, p: PhaseIndex) {
         let setup = self.setup_commands(p);
         let phase = &self.phases[p];
@@ -345,7 +345,7 @@ impl Run {
         }
     }
 
-    /// What stays open is not merged: people are told where it is kept.
+    /// What stays open is not merged: a notice says where it is kept.
     pub(super) fn notify_unmerged_parts(&mut self, p: PhaseIndex) {
         let Some(split) = self.phases[p].split.active.take() else { return };
         if split.base.is_none() {

@@ -1,4 +1,4 @@
-//! What policies said of a prompt or a session that ended, for whoever decides what to do about it.
+//! What policies said of a prompt or a session that ended, for the code that decides what to do about it.
 
 use crate::decision::{Assessment, CompletionDecision, Evidence, Verdict};
 
@@ -68,7 +68,7 @@ impl Judgment {
             Some(_) => "nothing shows that what is open is done",
             None => in_words(&self.assessment.verdict),
         };
-        // The next agent must not take a policy's verdict for a fact of the host; a policy's name is no text for a prompt.
+        // The next agent must not take a policy's verdict for a fact of the host; a policy's name does not belong in a prompt.
         let known = match (&self.completion, &self.by) {
             (None, Some(_)) => format!("{known}, as a policy judged"),
             _ => known.to_owned(),

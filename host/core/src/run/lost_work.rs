@@ -1,4 +1,4 @@
-//! Work that is no longer in the workspace when a host takes a run up, or after a wait (A11): somebody restored the folder, or cloned it
+//! Work that is no longer in the workspace when a host takes a run up, or after a wait (A11): the folder was restored, or cloned
 //! again. What was done by it is not done.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,7 +130,7 @@ impl Run {
         Some(since)
     }
 
-    /// Whether a phase goes on now that has waited: for its provider, before a retry, or for a place after an answer.
+    /// Whether a phase continues now that has waited: for its provider, before a retry, or for a place after an answer.
     pub fn ends_wait(&self, now: UnixMs) -> bool {
         self.phases.iter().any(|phase| match phase.step {
             PhaseStep::Quota { retry_at, .. } => retry_at <= now,
@@ -138,7 +138,7 @@ impl Run {
         })
     }
 
-    /// Whether an agent goes on by this event, or ends where there is none, that has waited for its provider by itself.
+    /// Whether an agent continues by this event, or ends without one, that has waited for its provider by itself.
     pub fn ends_agent_wait(&self, session: &SessionId, event: Option<&AgentEvent>) -> bool {
         let waits = self.sessions.get(session).is_some_and(|session| session.quota.is_some());
         let goes_on =
@@ -249,7 +249,7 @@ impl Run {
             more => format!("and {more} more files are"),
         };
         let first = files.first().map_or("", String::as_str);
-        // These died with the last host: beside agents at work, nobody looks.
+        // These died with the last host: beside agents at work, the host does not look.
         let by_whom = match self.workspace_idle_since() {
             None => "had been restored or cloned again, or an agent had changed it",
             Some(_) => "had been restored or cloned again",

@@ -298,7 +298,7 @@ impl Run {
     }
 
     /// A reviewer sees what the phase that it looks at was to do, beside its own objective.
-    /// What became of their files is told of those in focus: a phase may have many objectives, each with many files.
+    /// What became of their files is said of those in focus: a phase may have many objectives, each with many files.
     fn objective_views(&self, p: PhaseIndex, focus: &[usize]) -> Vec<ObjectiveView> {
         let objectives = |p: PhaseIndex| (0..self.phases[p].objectives.len()).map(move |g| (p, g));
         objectives(p)

@@ -1,5 +1,5 @@
 //! What the parts of a phase wrote down if they share a folder (C11): where a part writes it, which of these files exist,
-//! and what the session that brings the parts together is told to read.
+//! and what the session that brings the parts together has to read.
 
 use crate::ids::PhaseId;
 use crate::input::ActionOutcome;

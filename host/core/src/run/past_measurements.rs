@@ -44,7 +44,7 @@ pub(super) struct PastIteration {
 }
 
 impl PastMeasurements {
-    /// The phase begins once more: what it has left so far is no change any more.
+    /// The phase begins once more: what it has left so far is not a change any more.
     fn end_iteration(&mut self, changed: &[ChangedFile]) {
         for iteration in &mut self.iterations {
             iteration.files.retain(|old| changed.iter().all(|file| file.path != old.path));

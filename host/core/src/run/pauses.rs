@@ -17,14 +17,14 @@ use super::successor_reason::SuccessorReason;
 use super::text_format::{cut, one_line};
 use super::{OpenQuestion, Run};
 
-/// Bytes of a question and of what a person says to it that the next session is told.
+/// Bytes of a question and of what a person says to it that the next session gets.
 const TOLD_BYTES: usize = 2_000;
 
 /// Why a session begins after a question to which a person said only that it is to be tried again.
 const TRY_AGAIN: &str = "a person was asked how to go on, and has it tried again";
 
 impl Run {
-    /// Lets the session end, then asks. The run goes on with other phases meanwhile.
+    /// Lets the session end, then asks. The run continues with other phases meanwhile.
     pub(super) fn pause(&mut self, p: PhaseIndex, about: PauseReason, text: impl Into<EndCause>) {
         if self.is_default_review(p)
             && matches!(about, PauseReason::Blocked | PauseReason::Unproven | PauseReason::Asked)
@@ -119,8 +119,8 @@ impl Run {
         }
     }
 
-    /// What the next session is told of a question that a person has answered: what the person says to it, and to what. A question that
-    /// nobody said anything to stays between a policy and the person: it may be a stranger's.
+    /// What the next session learns of a question that a person has answered: what the person says to it, and to what. A question that
+    /// was answered without a message stays between a policy and the person: it may be a stranger's.
     fn inform_next_session(&mut self, p: PhaseIndex, question: &EndCause, message: Option<&str>) {
         let phase = &mut self.phases[p];
         phase.succession.end_cause = match message {
@@ -260,7 +260,7 @@ fn tokens_in_words(tokens: u64, is_cut: bool) -> String {
     }
 }
 
-/// What was paid, as far as anybody knows.
+/// What was paid, as far as is known.
 struct SpendTotal {
     microusd: u64,
     /// Of these, what tokens without a price cost, by the price of the others.

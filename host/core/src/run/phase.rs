@@ -204,7 +204,7 @@ impl Phase {
         }
     }
 
-    /// Something goes on in it, or is about to.
+    /// Something is under way in it, or is about to be.
     pub(super) fn is_active(&self) -> bool {
         !matches!(
             self.step,

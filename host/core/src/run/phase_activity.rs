@@ -16,7 +16,7 @@ const READS: usize = 10;
 const READS_COUNTED: usize = 64;
 /// A longer path is not counted: no document has room for it.
 const PATH_BYTES: usize = 240;
-/// What is told of the words of an agent or a tool is a line; all of it is in the log.
+/// What a notice says of the words of an agent or a tool is a line; all of it is in the log.
 const LINE_CHARS: usize = 160;
 /// The same for what is kept of it.
 const LINE_BYTES: usize = 1024;

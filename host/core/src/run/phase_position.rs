@@ -1,4 +1,4 @@
-//! Where a phase stands among the others, as a policy is told: its round of a loop, its part in a split, and those who work in the
+//! Where a phase stands among the others, as a policy learns it: its round of a loop, its part in a split, and those who work in the
 //! same folder. Decides nothing.
 
 use crate::ids::SessionId;

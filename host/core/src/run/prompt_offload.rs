@@ -13,7 +13,7 @@ use super::phase::Phase;
 use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 
-/// What a reference with its preview takes at most. Where a text is no larger, a reference spares nothing.
+/// What a reference with its preview takes at most. If a text is not larger, a reference spares nothing.
 const REFERENCE_BYTES: u64 = 2 << 10;
 /// Lines of a preview, from the beginning and from the end each, and bytes of one.
 const PREVIEW_LINES: usize = 10;
@@ -114,7 +114,7 @@ impl Run {
         inputs
     }
 
-    /// What was kept for the prompts of phases, and whether its phase is over: nobody needs it at hand any more then.
+    /// What was kept for the prompts of phases, and whether its phase is over: it is not needed at hand any more then.
     pub fn inputs(&self) -> impl Iterator<Item = (&ArtifactRef, bool)> {
         self.phases
             .iter()
@@ -204,7 +204,7 @@ fn preview(text: &str) -> String {
     preview.join("\n")
 }
 
-/// A line of at most so many bytes, on a character boundary.
+/// A line of at most this number of bytes, on a character boundary.
 fn cut(line: &str, bytes: usize) -> String {
     if line.len() <= bytes {
         return line.to_owned();

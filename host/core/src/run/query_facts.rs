@@ -48,7 +48,7 @@ impl Run {
     }
 }
 
-/// Adds to a list of which only so many are kept.
+/// Adds to a list of which only the newest `at_most` are kept.
 pub(super) fn push_bounded<T>(kept: &mut VecDeque<T>, newest: T, at_most: usize) {
     if kept.len() >= at_most {
         kept.pop_front();

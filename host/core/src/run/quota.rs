@@ -26,7 +26,7 @@ const TRIED_AGAIN: &str = "a provider's limit stopped it, and it is tried again:
 /// The same where a policy called it a limit that is not Baton's: no next agent takes that for a fact of the host.
 const JUDGED: &str = "it waited for a limit of its provider, as a policy judged: go on";
 
-/// Bytes of the words by which a limit was noticed that are told.
+/// Bytes of the words by which a limit was noticed that a notice quotes.
 const SAID_BYTES: usize = 200;
 
 /// The words by which a policy noticed a limit: after a bare code come those that explain it.
@@ -159,7 +159,7 @@ impl Run {
             said,
             judged_by,
         };
-        // The agent was waited for, and has given up: nobody was told yet when it is tried again.
+        // The agent was waited for, and has given up: no notice has said yet when it is tried again.
         match was_told {
             true => self.notify_unnumbered(notice),
             false => self.notify(notice),

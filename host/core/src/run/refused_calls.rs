@@ -9,7 +9,7 @@ use super::session::{LAST_BYTES, Session};
 use super::text_format::cut;
 
 impl Run {
-    /// The agent heard of it as of what its call returned, so it is no evidence of how the session is.
+    /// The agent heard of it as of what its call returned, so it is not evidence of how the session is.
     pub(super) fn on_call_refused(&mut self, p: PhaseIndex) {
         let (seq, now) = (self.seq, self.now);
         let phase = self.phases[p].spec.id.clone();

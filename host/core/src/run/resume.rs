@@ -1,5 +1,5 @@
 //! A host takes the run up again. Whatever lived in the host before is gone: agents, questions to policies, timers.
-//! What it knew is not: every phase goes on from its step, and nothing that was judged done is done again.
+//! What it knew is not: every phase continues from its step, and nothing that was judged done is done again.
 
 use crate::facts::ProcessExit;
 use crate::ids::SessionId;
@@ -18,7 +18,7 @@ const LOST_EXIT: ProcessExit = ProcessExit { code: None, signal: None, by_host: 
 impl Run {
     pub(super) fn resume(&mut self) {
         self.stopping = false;
-        // Whoever waited for these heard of the host's end, and kept its result.
+        // The tool servers that waited for these heard of the host's end, and kept their results.
         self.offered_results.clear();
         self.index.clear_open_queries();
         if self.ending.is_some() {
@@ -39,7 +39,7 @@ impl Run {
         }
         self.notify(ProgressEvent::Resumed { lost });
         self.for_each_phase(|run, p| {
-            // Nobody knows what happened to the workspace while no host was there.
+            // It is unknown what happened to the workspace while no host was there.
             run.phases[p].handoffs.may_be_stale = true;
             run.resume_phase(p);
             run.measure_unconfirmed(p);
@@ -114,7 +114,7 @@ impl Run {
                 true => self.measure(p, occasion, focus),
                 false => self.on_workspace_measured(p, occasion, focus),
             },
-            // What a dead session leaves: the question again, or the intent where nobody performs it again.
+            // What a dead session leaves: the question again, or the intent if the host does not perform it again.
             PhaseStep::MeasuringAfterExit { action, then } => {
                 if !self.open_intents.contains_key(&action) {
                     self.measure_after_exit(p, then);
@@ -160,7 +160,7 @@ impl Run {
                 self.measure(p, AssessTrigger::SessionEnded, focus);
             }
 
-            // The prompt died with its agent, which goes on where it was, or else what it left is looked at, and a new session goes on.
+            // The prompt died with its agent, which continues where it was, or else what it left is looked at, and a new session continues.
             PhaseStep::Working { .. }
             | PhaseStep::Scoping { .. }
             | PhaseStep::Budgeting { then: OnTurnBudget::Boundary, .. }

@@ -41,7 +41,7 @@ impl RunIndex {
         self.open_queries.remove(&request);
     }
 
-    /// Whoever was asked has gone with the host.
+    /// The policies that were asked have gone with the host.
     pub(super) fn clear_open_queries(&mut self) {
         self.open_queries.clear();
     }

@@ -1,5 +1,5 @@
 //! Who works now: bounded, fair among those that were split, and never more at one provider than it is allowed. What is
-//! begun goes on before something new begins.
+//! begun continues before something new begins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::Discriminant;
@@ -17,19 +17,19 @@ use super::step::PhaseStep;
 #[derive(Default)]
 struct SlotUsage<'a> {
     is_full: bool,
-    /// Phases of the workflow with somebody at work in them.
+    /// Phases of the workflow in which agents are at work.
     roots: BTreeSet<&'a PhaseId>,
     /// Parts at work, by what they are parts of.
     parts: BTreeMap<&'a PhaseId, u32>,
     providers: BTreeMap<&'a str, u32>,
-    /// Providers whose limit somebody waits for.
+    /// Providers whose limit a phase waits for.
     limited: BTreeSet<&'a str>,
 }
 
 /// Where a phase stands, as far as it matters to others and to clocks.
 #[derive(Debug, PartialEq)]
 pub(super) struct ScheduleState {
-    /// The step in which it takes no place; none while somebody is at work in it.
+    /// The step in which it takes no place; none while an agent is at work in it.
     idle_step: Option<Discriminant<PhaseStep>>,
     waits_for_provider: bool,
     /// Phases in all: those that are added for it come behind it.
@@ -46,8 +46,8 @@ impl Run {
         }
     }
 
-    /// Gives every free place to whoever may have it, and ends the run where nothing is left. What a person has answered
-    /// goes on with the next tick alone: an answer may be given while no host is there.
+    /// Gives every free place to a phase that may have it, and ends the run if nothing is left. What a person has answered
+    /// continues with the next tick alone: an answer may be given while no host is there.
     pub(super) fn schedule(&mut self, ticked: bool) {
         if self.stopping || self.ending.is_some() {
             return;
@@ -145,11 +145,11 @@ impl Run {
         if self.workflow.providers.get(provider).is_some_and(|bound| at_provider >= *bound) {
             return false;
         }
-        // Whoever begins now would only run into the limit that others wait for already.
+        // A phase that begins now would only run into the limit that others wait for already.
         self.phases[p].step != PhaseStep::Pending || !slots.limited.contains(provider)
     }
 
-    /// How many parts of a phase may work at once, when nobody else does.
+    /// How many parts of a phase may work at once, if no other phase does.
     pub(super) fn max_parallel_parts(&self, phase: &Phase) -> u32 {
         let agents = Some(self.workflow.limits.agents).filter(|agents| *agents > 0);
         let at_provider = self.workflow.providers.get(self.provider_of(phase)).copied();

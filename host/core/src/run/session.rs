@@ -62,7 +62,7 @@ pub(super) struct Session {
     pub(super) agent: AgentKind,
     /// What the agent calls its session, where it said so.
     pub(super) agent_session: Option<String>,
-    /// It goes on in the conversation of the session before.
+    /// It continues the conversation of the session before.
     pub(super) is_resumed: bool,
     pub(super) continuation: u32,
     /// It finishes the rest as the lead (C18).
@@ -233,7 +233,7 @@ impl Session {
         self.turn_began = at;
     }
 
-    /// What it has said since it had said so many bytes; that is not part of its answer.
+    /// What it has said since it had said this number of bytes; that is not part of its answer.
     pub(super) fn split_off_answer(&mut self, answer_bytes: u64) -> String {
         let new = usize::try_from(self.answer_bytes.saturating_sub(answer_bytes)).unwrap_or(usize::MAX);
         self.answer_bytes = answer_bytes.min(self.answer_bytes);
@@ -251,7 +251,7 @@ impl Session {
 
     pub(super) fn end(&mut self, exit: ProcessExit, ending: &str) {
         self.state = SessionState::Ended;
-        // What the call took that was under way, nobody has said.
+        // What the call took that was under way is unknown.
         self.cut_prompts += u32::from(self.prompt_bill.end() && !self.never_began());
         self.exit = Some(exit);
         if self.ending.is_empty() {
@@ -438,7 +438,7 @@ impl Session {
         }
     }
 
-    /// Nobody asks any more how it went: what is shown of it stays, what decisions rested on goes (D1).
+    /// It is not asked any more how it went: what is shown of it stays, what decisions rested on goes (D1).
     pub(super) fn forget(&mut self) {
         self.recent = VecDeque::new();
         self.turns_taken = VecDeque::new();

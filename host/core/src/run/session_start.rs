@@ -56,7 +56,7 @@ impl Run {
 
     pub(super) fn on_branched(&mut self, p: PhaseIndex, outcome: &ActionOutcome) {
         match outcome {
-            // Checked out anew, and made ready again.
+            // Checked out again, and made ready again.
             ActionOutcome::Branched
                 if self.phases[p].split.active.as_ref().is_some_and(ActiveSplit::is_ready) =>
             {
@@ -164,7 +164,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Starting { action };
     }
 
-    /// Whether there is something to go on from. An agent that could not begin is nobody's predecessor.
+    /// Whether there is something to continue from. An agent that could not begin does not have a successor.
     fn is_begun(&self, p: PhaseIndex) -> bool {
         let phase = &self.phases[p];
         let earlier = &phase.sessions[..phase.sessions.len().saturating_sub(1)];

@@ -36,7 +36,7 @@ pub(super) fn unknown_session_view(agent: &str, role: &str, state: SessionState)
     }
 }
 
-/// What stands for the phase of an agent that works in no run: nobody knows what it is to do.
+/// What stands for the phase of an agent that works in no run: it is unknown what it is to do.
 pub(super) fn placeholder_phase_view(id: &str) -> PhaseView {
     PhaseView {
         id: PhaseId::new(id),

@@ -58,7 +58,7 @@ impl Run {
     }
 
     /// The handoff is written. What was reported or found missing meanwhile may have changed what is open: then the split is of
-    /// yesterday, and a session goes on with the whole.
+    /// yesterday, and a session continues with the whole.
     pub(super) fn resume_split(&mut self, p: PhaseIndex) {
         let parts = std::mem::take(&mut self.phases[p].split.planned_parts);
         match self.check_split(p, &parts) {
@@ -181,7 +181,7 @@ impl Run {
         self.insert_sub_phases(p, forked);
     }
 
-    /// The review that nobody asked for by name.
+    /// The review that the workflow does not ask for by name.
     pub(super) fn default_review(&self, spec: &PhaseSpec) -> ReviewRequirement {
         let reviewer = RoleName::from(REVIEWER);
         let is_role = self.workflow.roles.contains_key(&reviewer);
@@ -205,7 +205,7 @@ impl Run {
 
 impl Phase {
     /// What its parts start from, where a session worked on it in this walk of its loop. A part with a tree of its own starts from
-    /// `base`, which nobody but its own sessions changes: the age of the handoff is not measured there.
+    /// `base`, which only its own sessions change: the age of the handoff is not measured there.
     fn inherited_state(&self, base: Option<&String>) -> Option<Box<InheritedState>> {
         let session =
             self.session.clone().filter(|_| self.sessions.len() > self.loop_position.sessions_before);

@@ -175,7 +175,7 @@ pub(super) enum PhaseStep {
     /// `Land` of what all of them made.
     /// Set by `integration::request_landing`; outcome: `integration::on_landed`; resume: as `Merging`.
     Landing { action: ActionId },
-    /// A person has answered: goes on as soon as there is a place.
+    /// A person has answered: continues as soon as there is a place.
     /// Set by `pauses::continue_at_next_tick`; ends with `pauses::continue_phase`, by the scheduler; resume: stays.
     ResumePending,
     /// `AskUser`.

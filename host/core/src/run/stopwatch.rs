@@ -1,5 +1,5 @@
 //! Time as it counts: what passes while a provider makes everybody wait is kept apart (B6), and what passes while
-//! nobody works, or while the host is down, counts nowhere.
+//! no agent works, or while the host is down, counts nowhere.
 
 use crate::time::{DurationMs, UnixMs};
 
@@ -42,7 +42,7 @@ impl Stopwatch {
         self.pace = pace;
     }
 
-    /// Forgets the time since the last call: nobody was there.
+    /// Forgets the time since the last call: no host was there.
     pub(super) fn skip_to(&mut self, now: UnixMs) {
         self.last = self.last.max(now);
     }

@@ -3,7 +3,7 @@
 use crate::input::ActionOutcome;
 use crate::observation::ObjectiveStatus;
 
-/// Characters of what a reviewer or a verification found that a person is told at once.
+/// Characters of what a reviewer or a verification found that a notice quotes.
 const TOLD_CHARS: usize = 200;
 /// Bytes of a note that goes into a question, a prompt or a reason.
 const NOTE_BYTES: usize = 300;

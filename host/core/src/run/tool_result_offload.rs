@@ -16,7 +16,7 @@ use super::session_view::{placeholder_phase_view, unknown_session_view};
 pub(super) const PENDING_OFFERS_MAX: usize = 64;
 
 impl Run {
-    /// Asks about an item, or says at once that it stays: where nobody works any more, nobody's context is spared.
+    /// Asks about an item, or says at once that it stays: if no agent works any more, no context is spared.
     pub(super) fn on_offered(&mut self, session: &SessionId, item: &ContextItem) {
         let phase = self.phase_of(session).filter(|p| self.has_live_session(*p));
         let known = self.offered_results.values().any(|waiting| waiting.id == item.id);

@@ -280,7 +280,7 @@ impl Run {
             | PhaseStep::DecidingCompaction { .. }
             | PhaseStep::Summarising { .. }
             | PhaseStep::Compacting { .. } => {
-                // An agent may end by itself after its work; one that did nothing is not started for ever.
+                // An agent may end by itself after its work; one that did nothing is not started again and again.
                 let succession =
                     if prompts > 0 && done > 0 { SuccessorReason::Uncounted } else { SuccessorReason::Retry };
                 let because = EndCause::from_host("the agent's process ended between two prompts");
@@ -487,7 +487,7 @@ impl Run {
         self.notify(ProgressEvent::ObjectiveDone { phase, objective, basis, judged_by, done, of });
     }
 
-    /// Ends the session, where there is one, and goes on from there once it is gone.
+    /// Ends the session, if there is one, and continues from there once it is gone.
     pub(super) fn end_session(&mut self, p: PhaseIndex, then: OnSessionEnd, reason: &str) {
         match self.phases[p].session.clone() {
             Some(session) if self.has_live_session(p) => {

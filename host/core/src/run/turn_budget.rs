@@ -37,13 +37,13 @@ pub(super) enum TurnRequest {
 }
 
 impl Phase {
-    /// The turns that it begins with, or begins anew with.
+    /// The turns that it begins with, or begins again with.
     pub(super) fn grant_turns(&mut self, turns: u32) {
         let (done, changed) = (self.done_count(), self.measurements.facts.changed.clone());
         self.turns.begin_with(turns, done, changed);
     }
 
-    /// A person, or a new walk of its loop, lets it begin anew.
+    /// A person, or a new walk of its loop, lets it begin again.
     pub(super) fn reset_turns(&mut self, used: u32) {
         self.turns.before_reset = used;
         self.grant_turns(self.turns.grant.first);
@@ -70,7 +70,7 @@ impl Run {
         self.workflow.base_turns(&self.phases[p].spec).unwrap_or(0)
     }
 
-    /// The most turns that the phase ever gets, before a person lets it begin anew; 0 for no ceiling.
+    /// The most turns that the phase ever gets, before a person lets it begin again; 0 for no ceiling.
     pub(super) fn turn_ceiling(&self, p: PhaseIndex) -> u32 {
         let phase = &self.phases[p];
         let objectives = u32::try_from(phase.objectives.len()).unwrap_or(u32::MAX).max(1);
@@ -137,7 +137,7 @@ impl Run {
         }
     }
 
-    /// Asks for more turns, where the disk was just looked at. False where nobody would give any.
+    /// Asks for more turns, where the disk was just looked at. False if it would not get any.
     pub(super) fn ask_for_turns(&mut self, p: PhaseIndex, then: OnTurnBudget) -> bool {
         let used = self.turns_counted(p);
         let is_refused = self.phases[p].turns.is_refused(used);

@@ -26,7 +26,7 @@ use super::turn_budget::TurnRequest;
 /// No wait between two tries is longer: a person who looks sees something move.
 const MAX_BACKOFF: DurationMs = DurationMs::from_mins(5);
 
-/// The questions about a session at work: their answers change the course only where they must, so nobody waits for them.
+/// The questions about a session at work: their answers change the course only where they must, so the phase does not wait for them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SessionQueries {
     /// How it is. One question at a time; what comes meanwhile asks once more.
@@ -70,7 +70,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Assessing { request, occasion, focus };
     }
 
-    /// While the agent works: nobody waits for the answer, one question at a time.
+    /// While the agent works: the phase does not wait for the answer, one question at a time.
     pub(super) fn assess_at_work(&mut self, p: PhaseIndex, occasion: AssessTrigger) {
         let Some(focus) = self.focus_at_work(p) else { return };
         match self.session_mut(p) {
@@ -214,11 +214,11 @@ impl Run {
     fn end_with_judgment(&mut self, p: PhaseIndex, judgment: &Judgment, then: SuccessorReason) {
         self.notify_stop(p, judgment);
         // A handoff after a finished objective, as every prompt asks for it (C20), uses up no continuation where the context of its
-        // session has room, or nobody knows.
+        // session has room, or it is unknown.
         let is_at_boundary = judgment.assessment.verdict == Verdict::HandedOff
             && then == SuccessorReason::Continuation
             && self.session(p).is_some_and(|session| session.done > 0 && !session.is_half_full());
-        // Nobody is to blame for what the end of the host cut off.
+        // What the end of the host cut off is not the fault of the agent.
         let then = if self.phases[p].assessment.prompt_cut_off || is_at_boundary {
             SuccessorReason::Uncounted
         } else {
@@ -393,7 +393,7 @@ impl Run {
             self.mark_done(p, &done);
             return self.boundary(p);
         }
-        // What its policy calls done and lacks evidence is left as well, and the session is told what it lacks.
+        // What its policy calls done and lacks evidence is left as well, and the session learns what it lacks.
         let lacking = self.mark_done(p, &done);
         let is_open = |g: &usize| !self.phases[p].objectives[*g].is_done();
         let left = focus.iter().copied().filter(is_open).collect();
@@ -419,7 +419,7 @@ impl Run {
         match (action, judgment.assessment.verdict) {
             (RecoveryAction::AskPerson { question }, _) => {
                 self.notify_stop(p, judgment);
-                // Nobody can say that work is done which was never begun.
+                // Work that was never begun cannot be accepted as done.
                 let has_worked = self.session(p).is_some_and(Session::has_worked);
                 let is_unproven = judgment.is_about_work() && has_worked && !focus.is_empty();
                 focus.clone_into(&mut self.phases[p].assessment.unproven_objectives);
@@ -453,7 +453,7 @@ impl Run {
         }
     }
 
-    /// Asks for the same again, less what the agent has reported done meanwhile; where that is all of it, it goes on.
+    /// Asks for the same again, less what the agent has reported done meanwhile; if that is all of it, the phase continues.
     pub(super) fn nudge(&mut self, p: PhaseIndex, mut focus: Vec<usize>) {
         let phase = &self.phases[p];
         focus.retain(|g| !phase.objectives[*g].is_done());
@@ -530,7 +530,7 @@ impl Run {
         let limit = self.workflow.limits.retries;
         let because = self.phases[p].succession.end_cause.user_text().to_owned();
         let id = self.phases[p].spec.id.clone();
-        // Nobody asked for this review by name: one session is what it is worth.
+        // The workflow does not ask for this review by name: one session is what it is worth.
         if self.is_default_review(p) {
             return self.pause(p, PauseReason::Blocked, because);
         }

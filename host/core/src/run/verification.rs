@@ -53,7 +53,7 @@ fn score_of(line: &str) -> Option<u32> {
     let (number, behind) = said.split_at(said.find(|c: char| !c.is_ascii_digit()).unwrap_or(said.len()));
     let score = number.parse().ok().filter(|score| *score <= SCORE_MAX)?;
     let behind = behind.trim_start().trim_end_matches('.');
-    // "80-90" is no score.
+    // "80-90" is not a score.
     let is_range = behind.starts_with(['-', '–', '—'])
         && behind.chars().find(|c| c.is_alphanumeric()).is_some_and(|c| c.is_ascii_digit());
     let is_whole = behind.is_empty() || SCORE_SUFFIXES.iter().any(|known| behind.starts_with(known));
@@ -102,7 +102,7 @@ impl Run {
         }
     }
 
-    /// Somebody else looks at it: a phase that the host makes, with one objective, in the same tree.
+    /// Another session reviews it: a phase that the host makes, with one objective, in the same tree.
     pub(super) fn begin_review(&mut self, p: PhaseIndex) {
         let Some(ReviewRequirement { role, .. }) = self.phases[p].spec.review.clone() else {
             return self.complete(p);
@@ -165,7 +165,7 @@ impl Run {
         match said {
             Some(_) if !altered.is_empty() => self.reject_modifying_review(p, altered),
             Some(said) => self.scored(p, said, threshold),
-            // Nobody asked for this review by name: no other session is asked for it, and only a person merges what nobody looked at.
+            // The workflow does not ask for this review by name: no other session is asked for it, and only a person merges what was not reviewed.
             None if self.phases[p].review.is_default_without_score() => {
                 let phase = self.phases[p].spec.id.clone();
                 if self.workflow.accept == Some(Acceptance::Answer) {
@@ -200,7 +200,7 @@ impl Run {
         }
     }
 
-    /// Whether this is a review that nobody asked for by name, of a part that has no score yet.
+    /// Whether this is a review that the workflow does not ask for by name, of a part that has no score yet.
     pub(super) fn is_default_review(&self, p: PhaseIndex) -> bool {
         let parent = self.phases[p].lineage.parent.as_ref().and_then(|parent| self.phase_index(parent));
         let of = parent
@@ -227,7 +227,7 @@ impl Run {
         altered.map(told).collect()
     }
 
-    /// A review that changes what it looks at says nothing of what is there now: the work goes back to whoever did it, with what the
+    /// A review that changes what it looks at says nothing of what is there now: the work goes back to the session that did it, with what the
     /// review did to it, and is verified and reviewed again (D3).
     fn reject_modifying_review(&mut self, p: PhaseIndex, altered: &[String]) {
         let phase = &self.phases[p];

@@ -1,5 +1,5 @@
 //! What is verified, reviewed and merged is one commit (D3, D12). A phase that works in a tree of its own commits its work before its
-//! commands run. What they, a reviewer or anybody else do to the tree after that is put back, and told where it matters.
+//! commands run. What they, a reviewer or others do to the tree after that is put back, and reported if it matters.
 
 use crate::action::Action;
 use crate::input::ActionOutcome;
@@ -26,7 +26,7 @@ impl Run {
         self.phases[p].step = PhaseStep::Committing { action };
     }
 
-    /// Whether a session worked where the parts came together since that was made or last checked out anew. What it left there beside the
+    /// Whether a session worked where the parts came together since that was made or last checked out again. What it left there beside the
     /// commit would be verified, and would not land.
     fn needs_clean_checkout(&self, p: PhaseIndex) -> bool {
         self.phases[p]
@@ -76,7 +76,7 @@ impl Run {
         if self.needs_clean_checkout(p) { self.verify_after_checkout(p) } else { self.verify_committed(p) }
     }
 
-    /// The tree is checked out anew: it is made ready again before its commands run.
+    /// The tree is checked out again: it is made ready again before its commands run.
     fn verify_after_checkout(&mut self, p: PhaseIndex) {
         let sessions = self.sessions_in(p);
         if let Some(split) = &mut self.phases[p].split.active {
@@ -85,7 +85,7 @@ impl Run {
         self.prepare_integration_tree(p);
     }
 
-    /// Each path is told once.
+    /// Each path is reported once.
     fn notify_ignored_files(&mut self, p: PhaseIndex, unseen: &[String]) {
         let phase = &mut self.phases[p];
         let files = phase.verification.newly_ignored(unseen);

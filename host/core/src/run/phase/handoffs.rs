@@ -38,7 +38,7 @@ pub(in crate::run) struct InheritedState {
     pub(in crate::run) handoff: Option<HandoffSummary>,
     /// Its newest session, whose last words may be quoted.
     pub(in crate::run) session: SessionId,
-    /// What its sessions changed: in the state that the part starts from it is no change any more.
+    /// What its sessions changed: in the state that the part starts from it is not a change any more.
     pub(in crate::run) changed: Vec<ChangedFile>,
     /// How many more there are.
     pub(in crate::run) changed_beyond: u32,

@@ -87,7 +87,7 @@ pub(in crate::run) struct ActiveSplit {
     pub(in crate::run) ready: bool,
     /// Something did not fit, so that a session brought it together.
     pub(in crate::run) had_conflict: bool,
-    /// Sessions that had worked in the tree in which they come together when that was made, or checked out anew.
+    /// Sessions that had worked in the tree in which they come together when that was made, or checked out again.
     pub(in crate::run) sessions_at_checkout: usize,
 }
 

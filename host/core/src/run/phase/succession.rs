@@ -16,7 +16,7 @@ pub(in crate::run) struct SuccessionState {
 }
 
 impl SuccessionState {
-    /// Retries since something was last finished. What was reported as done and did not hold is no progress.
+    /// Retries since something was last finished. What was reported as done and did not hold is not progress.
     pub(in crate::run) fn retries_used(&self, done: u32) -> u32 {
         if done > self.done_at_retry { 0 } else { self.retries }
     }

@@ -95,7 +95,7 @@ impl VerificationState {
         self.first_check_results.get(check).copied()
     }
 
-    /// Keeps which files that git ignores people are told of now; each path is told once.
+    /// Gives those of these paths, which git ignores, that no notice has named yet, and keeps them.
     pub(in crate::run) fn newly_ignored(&mut self, unseen: &[String]) -> Vec<String> {
         let is_new = |path: &&String| !self.reported_ignored_files.contains(path);
         let files: Vec<String> = unseen.iter().filter(is_new).cloned().collect();

@@ -188,7 +188,7 @@ fn a_check_whose_program_is_not_there_is_told_before_an_agent_starts() {
     assert!(view.phases[0].sessions.is_empty(), "no agent was started for it");
     world.answer(PauseAnswer::Retry);
     assert_eq!(world.ending(), Some(RunOutcome::Done), "it is looked for again");
-    // What the work is to make, and what another program misses, is no mistake of whoever typed it.
+    // What the work is to make, and what another program misses, is not a mistake of the person who typed it.
     for (command, findings) in
         [("./check.sh", "sh: 1: ./check.sh: not found\n"), ("npm test", "sh: 1: vitest: not found\n")]
     {

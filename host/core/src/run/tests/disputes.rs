@@ -103,7 +103,7 @@ fn a_handoff_lists_what_is_open_of_any_phase() {
     assert!(world.worked[&"b".into()] >= 1);
     world.answer(PauseAnswer::Retry);
     assert_eq!(world.ending(), Some(RunOutcome::Done));
-    // Whoever takes it up is told what the handoff says.
+    // The prompt of the session that takes it up has what the handoff says.
     let briefs = world.actions.iter().filter_map(|action| match action {
         Action::RequestDecision { request, .. } => match &request.query {
             PolicyQuery::Prompting(seen) if seen.phase.id.as_str() == "1" => seen.reported.as_ref(),
@@ -167,7 +167,7 @@ fn only_the_last_look_says_what_is_gone_and_once() {
     }
 }
 
-/// What the first prompts of a phase are told of what others learnt, one prompt after the other.
+/// What the first prompts of a phase say of what others learnt, one prompt after the other.
 fn lessons(world: &TestRun, phase: &str) -> Vec<Vec<String>> {
     let asks = world.actions.iter().filter_map(|action| match action {
         Action::RequestDecision { request, .. } => Some(&request.query),

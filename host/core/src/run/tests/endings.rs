@@ -115,7 +115,7 @@ fn what_was_reported_as_done_before_the_host_died_is_judged_first() {
     let is_reopened = |notice: &ProgressEvent| matches!(notice, ProgressEvent::Reopened { .. });
     let doubted = cut_off(ObjectiveStatus::Done, 1);
     assert_eq!((doubted.count(is_reopened), doubted.worked[&"a".into()]), (1, 2));
-    // Nothing that holds is done again, and nobody is to blame for the end of the host.
+    // Nothing that holds is done again, and the end of the host is not counted against an agent.
     let held = cut_off(ObjectiveStatus::Done, 0);
     assert_eq!((held.count(is_reopened), held.worked[&"a".into()]), (0, 1));
     for world in [doubted, held, cut_off(ObjectiveStatus::InProgress, 0)] {

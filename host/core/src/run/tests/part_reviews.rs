@@ -11,7 +11,7 @@ use crate::workflow::{AgentKind, PhaseLoop, ReviewRequirement, Role, Workflow};
 
 use super::test_run::{ScriptedTurn, TestRun, workflow};
 
-/// One phase "20" that a policy splits into a part for each of so many objectives.
+/// One phase "20" that a policy splits into a part for each of its objectives.
 fn split_in(count: usize, change: impl FnOnce(&mut Workflow)) -> TestRun {
     let ids: Vec<String> = (0..count).map(|n| format!("o{n}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();

@@ -47,7 +47,7 @@ fn an_agent_that_could_not_begin_is_nobodys_predecessor() {
         kinds(&world)[..4],
         [PromptKind::First, PromptKind::First, PromptKind::First, PromptKind::Next]
     );
-    // Whoever has answered leaves something to go on from.
+    // A session that has answered leaves something to continue from.
     let mut world = three();
     world.script = [ScriptedTurn::Finish(300), ScriptedTurn::Die].into();
     world.go();
@@ -248,7 +248,7 @@ fn a_compaction_that_is_refused_hands_off_at_once() {
         world.count(|n| matches!(n, ProgressEvent::Retrying { .. } | ProgressEvent::Stopped { .. })),
         0
     );
-    // What it said to that is no part of its answer.
+    // What it said to that is not part of its answer.
     let texts = world.texts_of_prompts();
     assert!(!texts.iter().any(|text| text.contains("not available")), "{texts:?}");
 }

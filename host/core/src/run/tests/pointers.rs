@@ -29,7 +29,7 @@ fn entry(seen: &HandoffObservation, kind: EntryPointKind) -> Option<&str> {
     seen.entry_points.iter().find(|entry| entry.kind == kind).map(|entry| entry.path.as_str())
 }
 
-/// Goes on until a session works, then reports from it.
+/// Steps until a session works, then reports from it.
 fn reports(world: &mut TestRun, session: &str, reports: Vec<AgentReport>) {
     let id = SessionId::new(session);
     while !world.run.live_sessions().contains(&&id) {

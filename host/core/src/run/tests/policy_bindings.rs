@@ -513,7 +513,7 @@ fn what_decides_already_is_no_step_and_stays_chosen_by_whom_it_was() {
     assert_eq!(told, []);
     assert_eq!(world.run.binding_views().next().unwrap().binding.from, from);
     assert!(!step_back(&mut world.run, PolicyScope::Run));
-    // In a phase it is a step of its own: what decides there is no longer what decides in the run.
+    // In a phase it is a step of its own: what decides there differs from what decides in the run now.
     let told = apply(&mut world, change_to(bind("own", in_phase("1"))));
     assert!(matches!(&told[..], [Action::Notify(ProgressEvent::PolicyChanged { .. })]), "{told:?}");
 }

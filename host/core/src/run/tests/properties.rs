@@ -181,7 +181,7 @@ fn a_first_answer_of_the_wrong_kind_falls_back() {
             };
             let mut run = wanted;
             let intents = run.apply(&JournaledInput { seq: last.seq, at: last.at, input }).unwrap();
-            // A handoff is never given up: the host writes its own where nobody composes one, and a review that nobody could give
+            // A handoff is never given up: the host writes its own if no policy composes one, and a review that could not be given
             // refuses nothing.
             let harmful = intents.iter().find(|intent| match intent.action {
                 Action::Prompt { .. } | Action::Compact { .. } => true,

@@ -1,4 +1,4 @@
-//! What is told of a wait for a provider, and what the prompt after it says (B4–B8).
+//! What notices say of a wait for a provider, and what the prompt after it says (B4–B8).
 
 use super::test_run::{ScriptedTurn, TestRun, workflow};
 use crate::action::Action;
@@ -128,7 +128,7 @@ fn the_prompt_after_a_wait_says_that_it_goes_on() {
 
 #[test]
 fn who_was_at_work_in_the_workspace_during_a_wait_is_known() {
-    // A11: files that were changed while nobody was at work are a person's.
+    // A11: files that were changed while no agent was at work are a person's.
     let mut world = at_work();
     assert_eq!(world.run.workspace_idle_since(), None);
     let session = world.run.phases[PhaseIndex::at(0)].session.clone().unwrap();

@@ -35,7 +35,7 @@ fn reported(mut flow: crate::workflow::Workflow, file: Option<&str>) -> TestRun 
     world
 }
 
-/// A host takes it up, and the run goes on. How often the first objective was worked on then.
+/// A host takes it up, and the run continues. How often the first objective was worked on then.
 fn taken_up(mut world: TestRun, is_folder_replaced: Option<bool>) -> u32 {
     world.forget();
     assert!(world.run.has_unmeasured_claims());

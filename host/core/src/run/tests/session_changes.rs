@@ -50,7 +50,7 @@ fn what_was_written_with_the_content_that_it_had_shows_nothing() {
 
 #[test]
 fn a_session_that_called_nothing_has_changed_nothing() {
-    // A11: a file that the user edits meanwhile is no evidence of the agent's work.
+    // A11: a file that the user edits meanwhile is not evidence of the agent's work.
     let mut phase = of_one_file();
     assert!(phase.changed_for(&[0]) > 0);
     phase.measurements.session_may_have_written = false;

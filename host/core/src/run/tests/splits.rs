@@ -57,7 +57,7 @@ fn merges(world: &TestRun) -> Vec<String> {
     world.actions.iter().filter_map(merge).collect()
 }
 
-/// Goes on to the end, and says how many agents there were at most.
+/// Runs to the end, and says how many agents there were at most.
 fn go_and_count(world: &mut TestRun) -> usize {
     let mut most = 0;
     while world.step() {
@@ -156,7 +156,7 @@ fn a_conflict_that_a_session_leaves_is_a_persons() {
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);
     world.answer(PauseAnswer::Skip);
-    // The rest is brought back, and what stays apart is told.
+    // The rest is brought back, and a notice names what stays apart.
     assert_eq!(world.ending(), Some(RunOutcome::Unfinished));
     assert_eq!(merges(&world), ["20a", "20b", "20b", "20c"]);
     let names: Vec<&str> = world.actions.iter().map(Action::name).collect();

@@ -24,7 +24,7 @@ pub(super) enum ScriptedTurn {
     Finish(u64),
     /// Runs out of context.
     Exhaust,
-    /// Is told to wait by its provider, until this long from now.
+    /// Its provider makes it wait, until this long from now.
     Quota(Option<u64>),
     /// Answers nothing of substance.
     Nothing,
@@ -34,7 +34,7 @@ pub(super) enum ScriptedTurn {
     Die,
     /// Says nothing at all.
     Hang,
-    /// Works for so many turns, each of which may change a file, and answers; without end for the most there can be.
+    /// Works for this number of turns, each of which may change a file, and answers; without end for the most there can be.
     Work { turns: u32, moves: bool },
 }
 
@@ -91,7 +91,7 @@ pub(super) struct TestRun {
     pub(super) hands_off_from: Option<u64>,
     /// What is done after this verdict, instead of what is usual.
     pub(super) recovery: Option<(Verdict, RecoveryAction)>,
-    /// So many prompts that were answered are not called done.
+    /// The number of answered prompts that are not called done.
     pub(super) unfinished: Cell<u32>,
     pub(super) policy: &'static str,
     /// The commit of a checkpoint; absent where there is no git.

@@ -58,7 +58,7 @@ fn who_moves_a_file_each_turn_for_ever_ends_at_the_ceiling_and_a_person_is_told_
         question.text.contains("30 turns at most")
             && question.text.contains("`turn_ceiling` in [roles.executor]")
     );
-    // A person lets it begin anew, and what is shown adds up.
+    // A person lets it begin again, and what is shown adds up.
     world.script = [ScriptedTurn::Finish(100)].into();
     world.answer(PauseAnswer::Retry);
     let row = super::turns::row(&world);
