@@ -10,7 +10,7 @@
 //! | `run/phase/records.rs`, `run/phase/handoffs.rs`, `run/phase/artifacts.rs` | of a phase: what its agents leave |
 //! | `run/phase/split_state.rs` | of a phase: its splits |
 //! | `run/handoff_state.rs`, `run/dispute_record.rs`, `run/accepted_files.rs`, `run/large_text.rs`, `run/phase_activity.rs` | parts of the state of a phase |
-//! | `run/phase_list.rs`, `run/run_index.rs` | the phases in order; where something is |
+//! | `run/phase_list.rs`, `run/phase/objective_list.rs`, `run/run_index.rs` | the phases and their objectives in order; where something is |
 //! | `run/input_validation.rs` | which inputs can happen |
 //! | `run/deadlines.rs` | clocks and deadlines |
 //! | `run/session_start.rs` | the first steps of a phase and of a session |

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::facts::WorkspaceFacts;
 
-use super::phase::{ObjectiveState, Phase};
+use super::phase::{ObjectiveIndex, ObjectiveState, Phase};
 
 /// Files that a phase had changed when a person accepted an objective of it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,7 +66,7 @@ impl ObjectiveState {
 
 impl Phase {
     /// A person has accepted an objective as it is: with the files that the phase has changed for it, without those that are lost.
-    pub(super) fn record_accepted_files(&mut self, g: usize) {
+    pub(super) fn record_accepted_files(&mut self, g: ObjectiveIndex) {
         let lost = &self.measurements.past.lost_since;
         let earlier = self.measurements.past.iterations.iter().flat_map(|iteration| &iteration.files);
         let changed = self.changed_files().chain(earlier).map(|file| &file.path);
@@ -94,7 +94,7 @@ impl Phase {
     }
 
     /// Whether a file that it changed is work on this objective: it names the file, or no objective does.
-    fn is_about(&self, g: usize, path: &String) -> bool {
+    fn is_about(&self, g: ObjectiveIndex, path: &String) -> bool {
         let names = |objective: &ObjectiveState| objective.spec.files.contains(path);
         let names_nothing = |objective: &ObjectiveState| objective.spec.files.is_empty();
         let objective = &self.objectives[g];
@@ -103,7 +103,7 @@ impl Phase {
     }
 
     /// Whether what a person accepted is lost, and they have not been asked about it yet.
-    pub(super) fn has_lost_accepted(&self, g: usize) -> bool {
+    pub(super) fn has_lost_accepted(&self, g: ObjectiveIndex) -> bool {
         self.disputes.iter().any(|dispute| dispute.objective == g && dispute.is_of_accepted_work)
     }
 }

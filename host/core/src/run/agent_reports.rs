@@ -8,8 +8,7 @@ use crate::observation::{Attempt, EvidenceKind, ObjectiveStatus, SplitRequestVie
 use crate::view::PhaseOrigin;
 
 use super::Run;
-use super::phase::ReviewScore;
-use super::phase::{ObjectiveReport, ObjectiveState, Phase};
+use super::phase::{ObjectiveIndex, ObjectiveReport, ObjectiveState, Phase, ReviewScore};
 use super::phase_list::PhaseIndex;
 
 /// Reports that are known when they come again: many times what a session makes, and it is its own reports that a session
@@ -74,7 +73,7 @@ impl Run {
         is_meant: impl Fn(&ObjectiveState) -> bool,
         because: &str,
     ) {
-        for g in 0..self.phases[p].objectives.len() {
+        for g in self.phases[p].objectives.indices() {
             let objective = &self.phases[p].objectives[g];
             let is_its = by.is_none() || objective.by.as_ref() == by;
             if is_its && objective.done_by == Some(EvidenceKind::Reported) && is_meant(objective) {
@@ -101,7 +100,7 @@ impl Run {
             let Some(p) = self.phase_holding(id, from) else { continue };
             let phase = &self.phases[p];
             let objective =
-                phase.objectives.iter().position(|objective| objective.spec.id == *id && objective.is_done());
+                phase.objectives.position(|objective| objective.spec.id == *id && objective.is_done());
             let Some(g) = objective else { continue };
             let note = format!("a handoff lists it as open: {}", handoff.current_state);
             if phase.is_over() {
@@ -152,7 +151,7 @@ impl Run {
                     let attempt = Attempt { approach: note.clone(), outcome, by_person: false };
                     phase.records.add_attempt(attempt);
                 }
-                if let Some(g) = phase.objectives.iter().position(|g| &g.spec.id == objective) {
+                if let Some(g) = phase.objectives.position(|g| &g.spec.id == objective) {
                     self.objective_reported(p, g, from, *status, note);
                 }
             }
@@ -180,7 +179,7 @@ impl Run {
                 if self.phases[p].lineage.origin == PhaseOrigin::Review {
                     let (score, summary, findings) = ((*score).min(100), summary.clone(), findings.clone());
                     self.phases[p].review.submitted = Some(ReviewScore { score, summary, findings });
-                    self.objective_done(p, 0, from.cloned(), EvidenceKind::Reported);
+                    self.objective_done(p, ObjectiveIndex::FIRST, from.cloned(), EvidenceKind::Reported);
                 }
             }
             AgentReport::SplitRequest { groups, .. }

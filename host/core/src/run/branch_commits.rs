@@ -10,7 +10,7 @@ use crate::view::PhaseOrigin;
 use crate::workflow::CommitTime;
 
 use super::Run;
-use super::phase::ObjectiveState;
+use super::phase::{ObjectiveIndex, ObjectiveState};
 use super::phase_list::PhaseIndex;
 use super::step::{OnCommit, PhaseStep};
 use super::text_format::{failure_text, named};
@@ -58,9 +58,9 @@ impl Run {
         (is_meant && !review.committed_work.folder_was_shared).then_some(&review.spec.id)
     }
 
-    fn uncommitted_objectives(&self, p: PhaseIndex) -> Vec<usize> {
+    fn uncommitted_objectives(&self, p: PhaseIndex) -> Vec<ObjectiveIndex> {
         let phase = &self.phases[p];
-        let done = phase.objectives.iter().enumerate().filter(|(_, objective)| objective.is_done());
+        let done = phase.objectives.indexed().filter(|(_, objective)| objective.is_done());
         done.map(|(g, _)| g).filter(|g| !phase.committed_work.objectives.contains(g)).collect()
     }
 
@@ -143,7 +143,7 @@ impl Run {
     }
 
     /// What was done, how that was shown, and where in the run it was.
-    fn commit_message(&self, p: PhaseIndex, done: &[usize]) -> String {
+    fn commit_message(&self, p: PhaseIndex, done: &[ObjectiveIndex]) -> String {
         let phase = &self.phases[p];
         let objectives: Vec<&ObjectiveState> = done.iter().map(|g| &phase.objectives[*g]).collect();
         let of_objectives = self.commit_time(p) == CommitTime::Objective;

@@ -10,7 +10,7 @@ use crate::view::{ModifiedCheck, PhaseOrigin};
 use crate::workflow::Acceptance;
 
 use super::Run;
-use super::phase::{FINDINGS_BYTES, FailedCheck, Phase};
+use super::phase::{FINDINGS_BYTES, FailedCheck, ObjectiveIndex, Phase};
 use super::phase_list::PhaseIndex;
 use super::step::{OnRestore, PauseReason, PhaseStep};
 use super::text_format::{cut, failure_text, tail_line};
@@ -79,7 +79,7 @@ impl Run {
     }
 
     /// The same of an objective, and of the command that it is held to alone.
-    pub(super) fn checked_objective_view(&self, p: PhaseIndex, g: usize) -> ObjectiveView {
+    pub(super) fn checked_objective_view(&self, p: PhaseIndex, g: ObjectiveIndex) -> ObjectiveView {
         let view = self.objective_view(p, g);
         let phase = &self.phases[p];
         let mut before = phase.checks().into_iter().zip(&phase.verification.first_check_results);
@@ -137,7 +137,7 @@ impl Run {
     }
 
     /// The n-th of its commands, if it is to run.
-    fn check_from(&self, p: PhaseIndex, n: usize) -> Option<(Option<usize>, String)> {
+    fn check_from(&self, p: PhaseIndex, n: usize) -> Option<(Option<ObjectiveIndex>, String)> {
         let failed = !self.phases[p].verification.failed_checks.is_empty();
         self.phases[p].checks().into_iter().nth(n).filter(|(of, _)| !failed || of.is_some())
     }
@@ -146,7 +146,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         check: usize,
-        of: Option<usize>,
+        of: Option<ObjectiveIndex>,
         outcome: &ActionOutcome,
     ) {
         let (passed, code, findings) = match outcome {
@@ -209,7 +209,8 @@ impl Run {
     pub(super) fn checks_failed(&mut self, p: PhaseIndex) {
         let attempt = self.phases[p].verification.rounds;
         let (phase, checks) = (&self.phases[p], self.phases[p].checks());
-        let of: Vec<usize> = phase.verification.failed_checks.iter().filter_map(|failed| failed.of).collect();
+        let of: Vec<ObjectiveIndex> =
+            phase.verification.failed_checks.iter().filter_map(|failed| failed.of).collect();
         let ids: Vec<&str> = of.iter().map(|g| phase.objectives[*g].spec.id.as_str()).collect();
         let whose = if ids.is_empty() { String::new() } else { format!(" of {}", ids.join(", ")) };
         let told = |failed: &FailedCheck| {
@@ -233,7 +234,7 @@ impl Run {
     }
 
     /// What a check found is kept with the objectives that it is about: its own, or all of the phase.
-    fn record_check(&mut self, p: PhaseIndex, check: usize, of: Option<usize>, passed: bool) {
+    fn record_check(&mut self, p: PhaseIndex, check: usize, of: Option<ObjectiveIndex>, passed: bool) {
         let tells = self.tells(p, check);
         let phase = &mut self.phases[p];
         match of {
@@ -255,7 +256,7 @@ impl Run {
         let is_enough = self.workflow.accept == Some(Acceptance::Checked);
         let phase = &self.phases[p];
         let told: Vec<bool> =
-            (0..phase.objectives.len()).map(|g| is_enough || !phase.passed_before(g)).collect();
+            phase.objectives.indices().map(|g| is_enough || !phase.passed_before(g)).collect();
         let mut checked = Vec::new();
         for (objective, tells) in self.phases[p].objectives.iter_mut().zip(told) {
             if objective.is_done() && objective.check_passed == Some(true) && tells {
@@ -287,8 +288,8 @@ impl Run {
 
 impl Phase {
     /// Its commands, those of its objectives first, and which objective each is about.
-    pub(super) fn checks(&self) -> Vec<(Option<usize>, String)> {
-        let of_objectives = self.objectives.iter().enumerate();
+    pub(super) fn checks(&self) -> Vec<(Option<ObjectiveIndex>, String)> {
+        let of_objectives = self.objectives.indexed();
         let of_objectives =
             of_objectives.filter_map(|(g, objective)| Some((Some(g), objective.spec.verify.clone()?)));
         of_objectives.chain(self.spec.verify.clone().map(|command| (None, command))).collect()
@@ -307,7 +308,7 @@ impl Phase {
                 changed.push(file);
             }
         }
-        let of_command = |(_, command): (Option<usize>, String)| {
+        let of_command = |(_, command): (Option<ObjectiveIndex>, String)| {
             let files = files_run_by(&command, changed.iter().copied());
             let files: Vec<String> = files.into_iter().map(str::to_owned).collect();
             (!files.is_empty()).then_some(ModifiedCheck { command, files })
@@ -316,7 +317,7 @@ impl Phase {
     }
 
     /// Whether every command that an objective is held to passed before any work as well, and so shows nothing of it.
-    pub(super) fn passed_before(&self, g: usize) -> bool {
+    pub(super) fn passed_before(&self, g: ObjectiveIndex) -> bool {
         let checks = self.checks();
         let about = checks
             .iter()

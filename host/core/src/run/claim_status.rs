@@ -5,7 +5,7 @@ use crate::facts::{ChangedFile, WorkspaceFacts};
 use crate::observation::ObjectiveStatus;
 
 use super::Run;
-use super::phase::{ObjectiveState, Phase};
+use super::phase::{ObjectiveIndex, ObjectiveState, Phase};
 use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 
@@ -54,23 +54,23 @@ impl Run {
 
     /// Objectives that are done by a report since the last measurement, and those that the answer to a prompt may be about which is
     /// still to be measured. Work that changes no files cannot be lost.
-    fn unmeasured_claims(&self, p: PhaseIndex) -> Vec<usize> {
+    fn unmeasured_claims(&self, p: PhaseIndex) -> Vec<ObjectiveIndex> {
         let phase = &self.phases[p];
         // What the host has merged in a tree of its own is nothing that people restore, and is looked at by its state.
         let is_merge_apart = phase.lineage.is_made_by_host() && !phase.tree.is_workspace();
         if phase.is_over() || is_merge_apart || !self.expects_files(p) {
             return Vec::new();
         }
-        let answered: &[usize] = match &phase.step {
+        let answered: &[ObjectiveIndex] = match &phase.step {
             PhaseStep::MeasuringWorkspace { focus, .. } => focus,
             _ => &[],
         };
-        let is_claimed = |g: usize, objective: &ObjectiveState| match objective.claim {
+        let is_claimed = |g: ObjectiveIndex, objective: &ObjectiveState| match objective.claim {
             ClaimStatus::Reported | ClaimStatus::Unconfirmed => objective.is_done() || answered.contains(&g),
             ClaimStatus::Measured => !objective.is_done() && answered.contains(&g),
             ClaimStatus::Unshown => false,
         };
-        let objectives = phase.objectives.iter().enumerate();
+        let objectives = phase.objectives.indexed();
         objectives
             .filter(|(g, objective)| !objective.is_accepted() && is_claimed(*g, objective))
             .map(|(g, _)| g)
@@ -79,7 +79,7 @@ impl Run {
 
     /// What a measurement does not show is not done.
     pub(super) fn reopen_unshown(&mut self, p: PhaseIndex) {
-        for g in 0..self.phases[p].objectives.len() {
+        for g in self.phases[p].objectives.indices() {
             let objective = &self.phases[p].objectives[g];
             if objective.claim == ClaimStatus::Unshown && !objective.is_accepted() {
                 self.reopen(p, g, ObjectiveStatus::InProgress, NOT_IN_FOLDER);
@@ -111,7 +111,7 @@ impl Phase {
 
     /// A measurement was taken: what was reported by then is measured, and what was said before the host ended is shown by it or not.
     pub(super) fn settle_claims(&mut self, before: &WorkspaceFacts) {
-        for g in 0..self.objectives.len() {
+        for g in self.objectives.indices() {
             match self.objectives[g].claim {
                 ClaimStatus::Measured | ClaimStatus::Unshown => {}
                 ClaimStatus::Unconfirmed if !self.has_new_change(g, before) => self.refute_claim(g),
@@ -123,7 +123,7 @@ impl Phase {
     }
 
     /// The work that was called done is not there: the report counts no more, and no session is to blame.
-    fn refute_claim(&mut self, g: usize) {
+    fn refute_claim(&mut self, g: ObjectiveIndex) {
         let objective = &mut self.objectives[g];
         objective.claim = ClaimStatus::Unshown;
         objective.reported.take_if(|said| said.status == ObjectiveStatus::Done);
@@ -132,7 +132,7 @@ impl Phase {
 
     /// Whether a file differs for an objective that did not before: one that it names, or any if it names none. Where another commit is
     /// checked out by now, or nothing differs from the commit, git may have put the files there or taken them away.
-    fn has_new_change(&self, g: usize, before: &WorkspaceFacts) -> bool {
+    fn has_new_change(&self, g: ObjectiveIndex, before: &WorkspaceFacts) -> bool {
         let now = &self.measurements.facts;
         let is_restored = now.git.present && (now.git.head != before.git.head || now.git.dirty_files == 0);
         let names = &self.objectives[g].spec.files;

@@ -8,7 +8,7 @@ use crate::observation::ObjectiveStatus;
 use super::Run;
 use super::dispute_record::Dispute;
 use super::lost_work::is_claimed;
-use super::phase::{ObjectiveReport, Phase};
+use super::phase::{ObjectiveIndex, ObjectiveReport, Phase};
 use super::phase_list::PhaseIndex;
 use super::step::{PauseReason, PhaseStep};
 use super::text_format::{excerpt, words_of};
@@ -30,7 +30,7 @@ impl Run {
     pub(super) fn dispute(
         &mut self,
         p: PhaseIndex,
-        g: usize,
+        g: ObjectiveIndex,
         reported: ObjectiveReport,
         handoff: Option<&ReportedHandoff>,
     ) {
@@ -53,7 +53,7 @@ impl Run {
     fn describe_report(
         &self,
         p: PhaseIndex,
-        objective: usize,
+        objective: ObjectiveIndex,
         reported: &ObjectiveReport,
         handoff: Option<&ReportedHandoff>,
     ) -> String {
@@ -68,13 +68,16 @@ impl Run {
     }
 
     /// The same objective in the phase that was split for it: its parts are gone once they came together.
-    pub(super) fn root_objective(&self, mut p: PhaseIndex, mut g: usize) -> (PhaseIndex, usize) {
+    pub(super) fn root_objective(
+        &self,
+        mut p: PhaseIndex,
+        mut g: ObjectiveIndex,
+    ) -> (PhaseIndex, ObjectiveIndex) {
         let id = &self.phases[p].objectives[g].spec.id;
         while let Some(whole) =
             self.phases[p].lineage.parent.as_ref().and_then(|parent| self.phase_index(parent))
         {
-            let Some(held) =
-                self.phases[whole].objectives.iter().position(|objective| objective.spec.id == *id)
+            let Some(held) = self.phases[whole].objectives.position(|objective| objective.spec.id == *id)
             else {
                 break;
             };
@@ -132,13 +135,11 @@ impl Run {
     }
 
     /// Objectives of other phases that are done and that no person accepted, by the indices of their phase and their own.
-    fn finished_in_other_phases(&self, p: PhaseIndex) -> impl Iterator<Item = (PhaseIndex, usize)> {
+    fn finished_in_other_phases(&self, p: PhaseIndex) -> impl Iterator<Item = (PhaseIndex, ObjectiveIndex)> {
         let is_whole = |phase: &Phase| phase.lineage.parent.is_none() && phase.step == PhaseStep::Done;
         let others = self.phases.indexed().filter(move |(q, phase)| *q != p && is_whole(phase));
         others.flat_map(|(q, phase)| {
-            (0..phase.objectives.len())
-                .filter(move |g| is_claimed(&phase.objectives[*g]))
-                .map(move |g| (q, g))
+            phase.objectives.indices().filter(move |g| is_claimed(&phase.objectives[*g])).map(move |g| (q, g))
         })
     }
 

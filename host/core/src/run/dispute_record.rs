@@ -2,13 +2,13 @@
 
 use crate::input::ReportedHandoff;
 
-use super::phase::ObjectiveReport;
+use super::phase::{ObjectiveIndex, ObjectiveReport};
 
 /// What speaks against an objective of a phase that is over.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Dispute {
     /// Index of the objective in its phase.
-    pub(super) objective: usize,
+    pub(super) objective: ObjectiveIndex,
     /// In words for a person.
     pub(super) words: String,
     /// Absent where the disk says it.

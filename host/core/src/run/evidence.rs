@@ -16,7 +16,7 @@ use crate::workflow::{Acceptance, Permission};
 use super::Run;
 use super::claim_status::{ClaimStatus, NOT_IN_FOLDER};
 use super::judgment::Judgment;
-use super::phase::{ObjectiveReport, ObjectiveState, Phase};
+use super::phase::{ObjectiveIndex, ObjectiveReport, ObjectiveState, Phase};
 use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 use super::text_format::{excerpt, words_of};
@@ -63,7 +63,7 @@ impl Run {
 
     /// The objectives of the prompt are done, as a policy says. Where a report or an expected file says otherwise, or the
     /// workflow wants stronger evidence, they stay open, and the session is asked for what is missing.
-    pub(super) fn complete_focus(&mut self, p: PhaseIndex, focus: &[usize], evidence: &[Evidence]) {
+    pub(super) fn complete_focus(&mut self, p: PhaseIndex, focus: &[ObjectiveIndex], evidence: &[Evidence]) {
         let lacking = self.mark_done(p, focus);
         if lacking.is_empty() {
             self.phases[p].usage.quota_waits = 0;
@@ -79,7 +79,7 @@ impl Run {
     }
 
     /// Objectives become done that lack nothing. Returns what the others lack.
-    pub(super) fn mark_done(&mut self, p: PhaseIndex, focus: &[usize]) -> Vec<String> {
+    pub(super) fn mark_done(&mut self, p: PhaseIndex, focus: &[ObjectiveIndex]) -> Vec<String> {
         let by = self.phases[p].session.clone();
         let mut lacking = Vec::new();
         for g in focus.iter().copied() {
@@ -101,7 +101,7 @@ impl Run {
     }
 
     /// What keeps an objective from being done, in words; nothing if its evidence is enough.
-    pub(super) fn lacks(&self, p: PhaseIndex, g: usize) -> Option<String> {
+    pub(super) fn lacks(&self, p: PhaseIndex, g: ObjectiveIndex) -> Option<String> {
         let phase = &self.phases[p];
         let basis = phase.basis(g);
         let refused = || {
@@ -124,7 +124,7 @@ impl Run {
     }
 
     /// What a policy sees of an objective. A reviewer sees those of the phase that it reviews, so `p` is the phase that holds it.
-    pub(super) fn objective_view(&self, p: PhaseIndex, g: usize) -> ObjectiveView {
+    pub(super) fn objective_view(&self, p: PhaseIndex, g: ObjectiveIndex) -> ObjectiveView {
         let phase = &self.phases[p];
         let objective = &phase.objectives[g];
         let expected = objective.spec.files.iter().take(EXPECTED_FILES);
@@ -163,7 +163,7 @@ impl Run {
     pub(super) fn objective_reported(
         &mut self,
         p: PhaseIndex,
-        g: usize,
+        g: ObjectiveIndex,
         from: Option<&SessionId>,
         status: ObjectiveStatus,
         note: &str,
@@ -245,7 +245,7 @@ impl Run {
 
     /// The session that worked is asked for what its objectives lack.
     pub(super) fn request_missing_work(&mut self, p: PhaseIndex, lacking: &[String]) {
-        let open: Vec<usize> = self.phases[p].open_objectives().map(|(g, _)| g).collect();
+        let open: Vec<ObjectiveIndex> = self.phases[p].open_objectives().map(|(g, _)| g).collect();
         let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
         self.apply_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
     }
@@ -308,24 +308,29 @@ impl Phase {
     /// Its objectives that are not done, but for these.
     pub(super) fn other_open_objectives<'a>(
         &'a self,
-        focus: &'a [usize],
+        focus: &'a [ObjectiveIndex],
     ) -> impl Iterator<Item = &'a ObjectiveId> {
-        let beside = self
-            .objectives
-            .iter()
-            .enumerate()
-            .filter(|(g, objective)| !objective.is_done() && !focus.contains(g));
+        let beside =
+            self.objectives.indexed().filter(|(g, objective)| !objective.is_done() && !focus.contains(g));
         beside.map(|(_, objective)| &objective.spec.id)
     }
 
     /// A new prompt is about these: what was said before against their being done is so no longer what its session says, and holds
     /// until a later report says otherwise. A report counts, and the last line of an answer that names it, or that names none and was given
     /// for it (A11).
-    pub(super) fn record_denied_objectives(&mut self, focus: &[usize], answer: &str, by: Option<&SessionId>) {
-        let ids: Vec<ObjectiveId> =
-            self.objectives.iter().map(|objective| objective.spec.id.clone()).collect();
-        let is_meant = |g: usize, line: &str| match ids.iter().any(|id| has_word(line, id.as_str())) {
-            true => has_word(line, ids[g].as_str()),
+    pub(super) fn record_denied_objectives(
+        &mut self,
+        focus: &[ObjectiveIndex],
+        answer: &str,
+        by: Option<&SessionId>,
+    ) {
+        let is_named = |objective: &ObjectiveState, line: &str| has_word(line, objective.spec.id.as_str());
+        let is_meant = |g: ObjectiveIndex, line: &str| match self
+            .objectives
+            .iter()
+            .any(|objective| is_named(objective, line))
+        {
+            true => is_named(&self.objectives[g], line),
             false => self.measurements.is_in_focus(g),
         };
         let denied: Vec<Option<&str>> = focus
@@ -359,7 +364,11 @@ impl Phase {
     /// The objectives that its session is judged by: those of its prompt, those that it reported as done beside them, those that it
     /// had done before and now speaks of, and those of whichever session of which its handoff or its request to split speaks. What a person accepted, or a
     /// check showed, is not judged again.
-    pub(super) fn objectives_to_judge(&self, focus: Vec<usize>, answer: &str) -> Vec<usize> {
+    pub(super) fn objectives_to_judge(
+        &self,
+        focus: Vec<ObjectiveIndex>,
+        answer: &str,
+    ) -> Vec<ObjectiveIndex> {
         // A session that was given nothing has done nothing.
         if focus.is_empty() {
             return focus;
@@ -380,18 +389,18 @@ impl Phase {
         let is_handed_off = |objective: &ObjectiveState| {
             objective.is_done() && told.iter().any(|said| objective.is_mentioned_in(said))
         };
-        let beside = self.objectives.iter().enumerate().filter(|(g, objective)| {
+        let beside = self.objectives.indexed().filter(|(g, objective)| {
             let is_said = objective.is_unassessed || is_spoken_of(objective);
             let is_judged = is_said && self.is_own(objective) || is_handed_off(objective);
             !focus.contains(g) && is_judged && !is_shown(objective)
         });
-        let beside: Vec<usize> = beside.map(|(g, _)| g).collect();
+        let beside: Vec<ObjectiveIndex> = beside.map(|(g, _)| g).collect();
         focus.into_iter().chain(beside).collect()
     }
 
     /// Those of these objectives that its session was prompted for.
-    pub(super) fn prompted_among(&self, judged: &[usize]) -> Vec<usize> {
-        let prompted = |g: &usize| self.measurements.is_in_focus(*g);
+    pub(super) fn prompted_among(&self, judged: &[ObjectiveIndex]) -> Vec<ObjectiveIndex> {
+        let prompted = |g: &ObjectiveIndex| self.measurements.is_in_focus(*g);
         match judged.iter().any(prompted) {
             true => judged.iter().copied().filter(prompted).collect(),
             false => judged.to_vec(),
@@ -416,7 +425,7 @@ impl Phase {
 
     /// Evidence against an objective being done: what the session at work reported since its prompt, or an expected change that did
     /// not come. Further rounds of a loop may find a file as it should be.
-    pub(super) fn contrary(&self, g: usize) -> Option<String> {
+    pub(super) fn contrary(&self, g: ObjectiveIndex) -> Option<String> {
         let objective = &self.objectives[g];
         let is_newest =
             |said: &&ObjectiveReport| said.before_prompt.is_none() && said.is_by(self.session.as_ref());
@@ -442,12 +451,12 @@ impl Phase {
     }
 
     /// Whether a file that an objective names is not there.
-    pub(super) fn is_file_missing(&self, g: usize) -> bool {
+    pub(super) fn is_file_missing(&self, g: ObjectiveIndex) -> bool {
         self.objectives[g].spec.files.iter().any(|path| self.state_of(path) == FileState::Missing)
     }
 
     /// What is said of one of its objectives.
-    pub(super) fn objective_message(&self, g: usize, what: &str) -> String {
+    pub(super) fn objective_message(&self, g: ObjectiveIndex, what: &str) -> String {
         format!("objective {}: {what}", self.objectives[g].spec.id)
     }
 
@@ -456,13 +465,13 @@ impl Phase {
     /// changed for that one. If other phases work in the same folder, only those that they name: it is unknown whose the others
     /// are. A file that was written with the content that it had shows nothing, unless an earlier session had changed it.
     /// A session that called nothing which may change a file has changed none.
-    pub(super) fn changed_for(&self, focus: &[usize]) -> u32 {
+    pub(super) fn changed_for(&self, focus: &[ObjectiveIndex]) -> u32 {
         if !self.measurements.session_may_have_written {
             return 0;
         }
         let now = &self.measurements.facts;
         let is_own = |path: &&String| {
-            let mut others = self.objectives.iter().enumerate().filter(|(g, _)| !focus.contains(g));
+            let mut others = self.objectives.indexed().filter(|(g, _)| !focus.contains(g));
             let is_shared =
                 others.any(|(_, objective)| objective.is_done() && objective.spec.files.contains(path));
             let before = if is_shared {
@@ -505,7 +514,7 @@ impl Phase {
     }
 
     /// The strongest evidence that an objective is done, as far as it goes without a check.
-    pub(super) fn basis(&self, g: usize) -> EvidenceKind {
+    pub(super) fn basis(&self, g: ObjectiveIndex) -> EvidenceKind {
         let objective = &self.objectives[g];
         let is_reported =
             objective.reported.as_ref().is_some_and(|said| said.status == ObjectiveStatus::Done);

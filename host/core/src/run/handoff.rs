@@ -15,6 +15,7 @@ use crate::workflow::{Role, Workflow};
 
 use super::Run;
 use super::handoff_state::{HandoffCheck, HandoffRefusal, PendingHandoff};
+use super::phase::ObjectiveIndex;
 use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 use super::successor_reason::SuccessorReason;
@@ -333,7 +334,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         kind: PromptKind,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
         outcome: &ActionOutcome,
     ) {
         let path = self.phases[p].handoffs.newest().map(|row| row.path.clone()).unwrap_or_default();
@@ -351,7 +352,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         kind: PromptKind,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
         found: HandoffCheck,
         review: Option<&ReviewDecision>,
     ) {

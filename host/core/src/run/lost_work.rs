@@ -11,7 +11,7 @@ use crate::time::UnixMs;
 use super::Run;
 use super::accepted_files::AcceptedFiles;
 use super::dispute_record::Dispute;
-use super::phase::{ObjectiveState, Phase};
+use super::phase::{ObjectiveIndex, ObjectiveState, Phase};
 use super::phase_list::PhaseIndex;
 use super::session::Session;
 use super::step::PhaseStep;
@@ -82,7 +82,7 @@ impl Run {
         let changes = listed.flat_map(|p| {
             let phase = &self.phases[p];
             let measurements = &phase.measurements.past;
-            let held = || (0..phase.objectives.len()).map(move |g| self.held_objective(p, g));
+            let held = || phase.objectives.indices().map(move |g| self.held_objective(p, g));
             let newest = PhaseChanges {
                 phase: &phase.spec.id,
                 files: phase.changed_files().collect(),
@@ -205,14 +205,13 @@ impl Run {
     }
 
     /// Where an objective stands by now: what a part did is its phase's, once that has taken it.
-    pub(super) fn holder_of(&self, mut p: PhaseIndex, mut g: usize) -> (PhaseIndex, usize) {
+    pub(super) fn holder_of(&self, mut p: PhaseIndex, mut g: ObjectiveIndex) -> (PhaseIndex, ObjectiveIndex) {
         let id = &self.phases[p].objectives[g].spec.id;
         while let Some(whole) = self.parent_of(p) {
             let (part, phase) = (&self.phases[p], &self.phases[whole]);
             let is_taken = phase.split.merged_parts.contains(&part.spec.id)
                 && part.loop_position.iteration == phase.loop_position.iteration;
-            let Some(held) =
-                phase.objectives.iter().position(|objective| is_taken && objective.spec.id == *id)
+            let Some(held) = phase.objectives.position(|objective| is_taken && objective.spec.id == *id)
             else {
                 break;
             };
@@ -221,7 +220,7 @@ impl Run {
         (p, g)
     }
 
-    fn held_objective(&self, p: PhaseIndex, g: usize) -> &ObjectiveState {
+    fn held_objective(&self, p: PhaseIndex, g: ObjectiveIndex) -> &ObjectiveState {
         let (p, g) = self.holder_of(p, g);
         &self.phases[p].objectives[g]
     }
@@ -305,7 +304,7 @@ impl Run {
     /// A phase is left as it is: what a person accepted of it and is lost is not done. They are not asked about it any more.
     pub(super) fn reopen_lost_accepted(&mut self, p: PhaseIndex) {
         let disputes = self.phases[p].disputes.iter().filter(|dispute| dispute.is_of_accepted_work);
-        let lost: Vec<(usize, String)> =
+        let lost: Vec<(ObjectiveIndex, String)> =
             disputes.map(|dispute| (dispute.objective, dispute.words.clone())).collect();
         for (g, words) in lost {
             self.reopen(p, g, ObjectiveStatus::InProgress, &words);
@@ -317,7 +316,12 @@ impl Run {
 impl Phase {
     /// Objectives that are taken for done by these files: those that name one of them, and for a file that none of them names, those
     /// that name no file, or else all. Those that a person accepted lose what the phase had changed for them by then.
-    fn objectives_losing_work(&self, files: &[String], beyond: u32, includes_accepted: bool) -> Vec<usize> {
+    fn objectives_losing_work(
+        &self,
+        files: &[String],
+        beyond: u32,
+        includes_accepted: bool,
+    ) -> Vec<ObjectiveIndex> {
         let names = |objective: &ObjectiveState, file: &String| objective.spec.files.contains(file);
         let is_named = |file: &String| self.objectives.iter().any(|objective| names(objective, file));
         let are_all_named = beyond == 0 && files.iter().all(is_named);
@@ -333,7 +337,7 @@ impl Phase {
             let has_some = beyond > 0 && !accepted.is_empty();
             objective.is_accepted() && (has_some || files.iter().any(|file| accepted.may_include(file)))
         };
-        let concerned = self.objectives.iter().enumerate().filter(|(_, objective)| {
+        let concerned = self.objectives.indexed().filter(|(_, objective)| {
             is_claimed(objective) && concerns(objective) || includes_accepted && is_accepted_with(objective)
         });
         concerned.map(|(g, _)| g).collect()

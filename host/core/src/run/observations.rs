@@ -23,7 +23,7 @@ use super::handoff::FACTS;
 use super::handoff_state::HandoffCheck;
 use super::judgment::Judgment;
 use super::large_text::TextReference;
-use super::phase::Phase;
+use super::phase::{ObjectiveIndex, Phase};
 use super::phase_list::PhaseIndex;
 use super::prompt_offload::insert_references;
 use super::session::Session;
@@ -62,7 +62,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         occasion: AssessTrigger,
-        focus: &[usize],
+        focus: &[ObjectiveIndex],
     ) -> RequestId {
         let (session, texts) = self.session_observation(p, occasion, focus);
         self.ask(p, PolicyQuery::Exhaustion(Box::new(session)), texts)
@@ -72,7 +72,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         occasion: AssessTrigger,
-        focus: &[usize],
+        focus: &[ObjectiveIndex],
         assessment: Assessment,
     ) -> RequestId {
         let (session, texts) = self.session_observation(p, occasion, focus);
@@ -83,7 +83,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         occasion: AssessTrigger,
-        focus: &[usize],
+        focus: &[ObjectiveIndex],
         judgment: &Judgment,
     ) -> RequestId {
         let (session, texts) = self.session_observation(p, occasion, focus);
@@ -99,7 +99,7 @@ impl Run {
         &self,
         p: PhaseIndex,
         occasion: AssessTrigger,
-        focus: &[usize],
+        focus: &[ObjectiveIndex],
     ) -> (SessionObservation, Vec<TextBlob>) {
         let (signals, window) =
             self.session(p).map(|session| session.signals(self.seq, self.now)).unwrap_or_default();
@@ -186,7 +186,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         kind: PromptKind,
-        focus: &[usize],
+        focus: &[ObjectiveIndex],
         references: &[TextReference],
     ) -> RequestId {
         let (mut observation, mut texts) = self.prompt_observation(p, kind, focus);
@@ -198,7 +198,7 @@ impl Run {
         &self,
         p: PhaseIndex,
         kind: PromptKind,
-        focus: &[usize],
+        focus: &[ObjectiveIndex],
     ) -> (HandoffObservation, Vec<TextBlob>) {
         let (mut observation, mut texts) = self.handoff_observation(p, kind, focus);
         let newest = self.phases[p].handoffs.newest();
@@ -299,8 +299,8 @@ impl Run {
 
     /// A reviewer sees what the phase that it looks at was to do, beside its own objective.
     /// What became of their files is said of those in focus: a phase may have many objectives, each with many files.
-    fn objective_views(&self, p: PhaseIndex, focus: &[usize]) -> Vec<ObjectiveView> {
-        let objectives = |p: PhaseIndex| (0..self.phases[p].objectives.len()).map(move |g| (p, g));
+    fn objective_views(&self, p: PhaseIndex, focus: &[ObjectiveIndex]) -> Vec<ObjectiveView> {
+        let objectives = |p: PhaseIndex| self.phases[p].objectives.indices().map(move |g| (p, g));
         objectives(p)
             .chain(self.reviewed_phase(p).into_iter().flat_map(objectives))
             .map(|(q, g)| {
@@ -322,7 +322,7 @@ impl Run {
         let phase = &self.phases[p];
         let session = self.session(p);
         let recent: Vec<TurnView> = session.map(|s| s.recent.iter().copied().collect()).unwrap_or_default();
-        let all: Vec<usize> = (0..phase.objectives.len()).collect();
+        let all: Vec<ObjectiveIndex> = phase.objectives.indices().collect();
         SplittingObservation {
             occasion,
             phase: self.phase_view(p),
@@ -355,7 +355,7 @@ impl Run {
         &self,
         p: PhaseIndex,
         kind: PromptKind,
-        focus: &[usize],
+        focus: &[ObjectiveIndex],
     ) -> (HandoffObservation, Vec<TextBlob>) {
         let phase = &self.phases[p];
         // What a reviewer looks at is what another phase has changed, and how that was verified.

@@ -6,8 +6,7 @@ use crate::input::ActionOutcome;
 use crate::view::PhaseOrigin;
 
 use super::Run;
-use super::phase::ActiveSplit;
-use super::phase::Phase;
+use super::phase::{ActiveSplit, Phase};
 use super::phase_list::PhaseIndex;
 
 impl Run {

@@ -119,7 +119,7 @@ impl Phase {
         }
         let focus = self.step.measured_focus().unwrap_or_default();
         let is_new = |file: &&ChangedFile| !before.changed.contains(file);
-        for (g, objective) in self.objectives.iter_mut().enumerate() {
+        for (g, objective) in self.objectives.indexed_mut() {
             let is_meant = focus.contains(&g) || objective.claim == ClaimStatus::Reported;
             if !is_meant || !objective.spec.files.is_empty() {
                 continue;

@@ -8,6 +8,7 @@ mod handoffs;
 mod lineage;
 mod loop_position;
 mod measurements;
+mod objective_list;
 mod records;
 mod review_state;
 mod split_state;
@@ -38,6 +39,7 @@ pub(super) use handoffs::{InheritedState, PhaseHandoffs};
 pub(super) use lineage::PhaseLineage;
 pub(super) use loop_position::LoopPosition;
 pub(super) use measurements::PhaseMeasurements;
+pub(super) use objective_list::{ObjectiveIndex, ObjectiveList};
 pub(super) use records::PhaseRecords;
 pub(super) use review_state::{ReviewScore, ReviewState};
 pub(super) use split_state::{ActiveSplit, MergeConflict, SplitState};
@@ -153,7 +155,7 @@ pub(super) struct Phase {
     pub(super) lineage: PhaseLineage,
     /// Where it works.
     pub(super) tree: WorktreeName,
-    pub(super) objectives: Vec<ObjectiveState>,
+    pub(super) objectives: ObjectiveList,
     pub(super) step: PhaseStep,
     pub(super) session: Option<SessionId>,
     pub(super) sessions: Vec<SessionId>,
@@ -245,8 +247,8 @@ impl Phase {
         matches!(self.step, PhaseStep::Done | PhaseStep::Skipped)
     }
 
-    pub(super) fn open_objectives(&self) -> impl Iterator<Item = (usize, &ObjectiveState)> {
-        self.objectives.iter().enumerate().filter(|(_, g)| !g.is_done())
+    pub(super) fn open_objectives(&self) -> impl Iterator<Item = (ObjectiveIndex, &ObjectiveState)> {
+        self.objectives.indexed().filter(|(_, g)| !g.is_done())
     }
 
     /// Whether a session worked on it before its newest one, in this walk of its loop.
@@ -274,7 +276,7 @@ impl Phase {
 
     /// The objectives of the next prompt: one at a time, in the order of the file. What a check sent back is mended together,
     /// since its findings are about all of it.
-    pub(super) fn next_focus(&self) -> Vec<usize> {
+    pub(super) fn next_focus(&self) -> Vec<ObjectiveIndex> {
         let at_once = if self.verification.has_failed() { self.objectives.len() } else { 1 };
         self.open_objectives().map(|(i, _)| i).take(at_once).collect()
     }

@@ -9,7 +9,7 @@ use crate::text::TextBlob;
 
 use super::Run;
 use super::large_text::{LargeText, PromptPart, TextReference};
-use super::phase::Phase;
+use super::phase::{ObjectiveIndex, Phase};
 use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 
@@ -27,7 +27,12 @@ const FOLDER: &str = "inputs";
 
 impl Run {
     /// Asks for a prompt; before that, where it would embed something large, whether that may become a reference.
-    pub(super) fn offload_then_prompt(&mut self, p: PhaseIndex, kind: PromptKind, focus: Vec<usize>) {
+    pub(super) fn offload_then_prompt(
+        &mut self,
+        p: PhaseIndex,
+        kind: PromptKind,
+        focus: Vec<ObjectiveIndex>,
+    ) {
         let large = self.large_inputs(p, kind, &focus);
         if large.is_empty() {
             return self.request_prompt(p, kind, focus, &[]);
@@ -41,7 +46,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         kind: PromptKind,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
         large: Vec<LargeText>,
         answer: &Result<Decision, Fault>,
     ) {
@@ -61,7 +66,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         kind: PromptKind,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
         large: &[LargeText],
         outcome: &ActionOutcome,
     ) {
@@ -84,14 +89,14 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         kind: PromptKind,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
         references: &[TextReference],
     ) {
         let request = self.ask_prompt(p, kind, &focus, references);
         self.phases[p].step = PhaseStep::ComposingPrompt { request, kind, focus };
     }
 
-    fn large_inputs(&self, p: PhaseIndex, kind: PromptKind, focus: &[usize]) -> Vec<LargeText> {
+    fn large_inputs(&self, p: PhaseIndex, kind: PromptKind, focus: &[ObjectiveIndex]) -> Vec<LargeText> {
         let (observation, texts) = self.prompt_observation(p, kind, focus);
         let in_focus = observation.objectives.iter().filter(|o| observation.focus.contains(&o.id));
         let mut inputs: Vec<LargeText> = in_focus

@@ -9,6 +9,7 @@ use crate::view::QuotaSummary;
 
 use super::Run;
 use super::end_cause::EndCause;
+use super::phase::ObjectiveIndex;
 use super::phase_list::PhaseIndex;
 use super::step::PhaseStep;
 use super::successor_reason::SuccessorReason;
@@ -115,7 +116,7 @@ impl Run {
         p: PhaseIndex,
         cause: QuotaCause,
         until: Option<UnixMs>,
-        focus: &[usize],
+        focus: &[ObjectiveIndex],
         said: String,
         judged_by: Option<String>,
     ) {
@@ -126,7 +127,7 @@ impl Run {
         self.enter_quota_step(p, ProviderWait { cause, until, retry_at, said, judged_by }, focus.to_vec());
     }
 
-    fn enter_quota_step(&mut self, p: PhaseIndex, wait: ProviderWait, focus: Vec<usize>) {
+    fn enter_quota_step(&mut self, p: PhaseIndex, wait: ProviderWait, focus: Vec<ObjectiveIndex>) {
         let ProviderWait { cause, until, retry_at, said, judged_by } = wait;
         // Where the agent waited by itself before it gave up, this is the same wait.
         let before = self.session_mut(p).and_then(|session| session.quota.take());
@@ -188,7 +189,7 @@ impl Run {
     }
 
     /// Waits with another phase, for the same time, instead of running into the same limit.
-    pub(super) fn join_wait(&mut self, p: PhaseIndex, wait: ProviderWait, focus: Vec<usize>) {
+    pub(super) fn join_wait(&mut self, p: PhaseIndex, wait: ProviderWait, focus: Vec<ObjectiveIndex>) {
         self.enter_quota_step(p, wait, focus);
     }
 
@@ -196,7 +197,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         since: UnixMs,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
         is_judged: bool,
     ) {
         let wait = self.quota_summary(p);

@@ -7,12 +7,18 @@ use crate::observation::ObjectiveStatus;
 use crate::progress::ProgressEvent;
 
 use super::Run;
-use super::phase::Phase;
+use super::phase::{ObjectiveIndex, Phase};
 use super::phase_list::PhaseIndex;
 
 impl Run {
     /// What was taken for done is not.
-    pub(super) fn reopen(&mut self, p: PhaseIndex, g: usize, status: ObjectiveStatus, because: &str) {
+    pub(super) fn reopen(
+        &mut self,
+        p: PhaseIndex,
+        g: ObjectiveIndex,
+        status: ObjectiveStatus,
+        because: &str,
+    ) {
         let now = self.now;
         let objective = &mut self.phases[p].objectives[g];
         if !objective.is_done() {
@@ -46,10 +52,10 @@ impl Run {
     pub(super) fn reopen_where(
         &mut self,
         p: PhaseIndex,
-        lacks: impl Fn(&Phase, usize) -> Option<String>,
+        lacks: impl Fn(&Phase, ObjectiveIndex) -> Option<String>,
     ) -> Vec<String> {
         let mut lacking = Vec::new();
-        for g in 0..self.phases[p].objectives.len() {
+        for g in self.phases[p].objectives.indices() {
             let phase = &self.phases[p];
             let objective = &phase.objectives[g];
             if !objective.is_done() || objective.is_accepted() {
@@ -69,7 +75,7 @@ impl Run {
     pub(super) fn reopen_restored(&mut self, p: PhaseIndex) -> Vec<String> {
         let mut said = Vec::new();
         let restored = std::mem::take(&mut self.phases[p].measurements.past.restored);
-        for g in 0..self.phases[p].objectives.len() {
+        for g in self.phases[p].objectives.indices() {
             let Some(undone) = self.phases[p].undone_files(g, &restored) else { continue };
             let objective = &mut self.phases[p].objectives[g];
             objective.changed_files.clear();
@@ -84,15 +90,17 @@ impl Run {
     }
 
     /// The objectives that the findings of checks are about: those of the checks, or those that the findings name by id or by a file, or else all.
-    pub(super) fn reopen_affected(&mut self, p: PhaseIndex, of: &[usize], because: &str) {
+    pub(super) fn reopen_affected(&mut self, p: PhaseIndex, of: &[ObjectiveIndex], because: &str) {
         let phase = &self.phases[p];
-        let named: Vec<usize> = match of {
-            [] => (0..phase.objectives.len())
+        let named: Vec<ObjectiveIndex> = match of {
+            [] => phase
+                .objectives
+                .indices()
                 .filter(|g| phase.objectives[*g].is_named_in(&phase.verification.findings))
                 .collect(),
             of => of.to_vec(),
         };
-        let concerned = if named.is_empty() { (0..phase.objectives.len()).collect() } else { named };
+        let concerned = if named.is_empty() { phase.objectives.indices().collect() } else { named };
         for g in concerned {
             self.reopen(p, g, ObjectiveStatus::InProgress, because);
         }
@@ -101,7 +109,7 @@ impl Run {
 
 impl Phase {
     /// What is said of an objective of which the last measurement found nothing any more; none where something of it is left.
-    fn undone_files(&self, g: usize, restored: &BTreeSet<String>) -> Option<String> {
+    fn undone_files(&self, g: ObjectiveIndex, restored: &BTreeSet<String>) -> Option<String> {
         let objective = &self.objectives[g];
         let named = objective.spec.files.iter().find(|path| restored.contains(*path));
         if let Some(path) = named {

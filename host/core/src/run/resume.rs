@@ -7,6 +7,7 @@ use crate::observation::{AssessTrigger, SplitTrigger};
 use crate::progress::ProgressEvent;
 
 use super::Run;
+use super::phase::ObjectiveIndex;
 use super::phase_list::PhaseIndex;
 use super::step::{OnTurnBudget, PhaseStep};
 
@@ -47,9 +48,9 @@ impl Run {
     }
 
     /// Whether something was reported as done in the prompt that died with its agent.
-    fn has_done_report_in(&self, p: PhaseIndex, focus: &[usize]) -> bool {
+    fn has_done_report_in(&self, p: PhaseIndex, focus: &[ObjectiveIndex]) -> bool {
         let phase = &self.phases[p];
-        let mut objectives = phase.objectives.iter().enumerate();
+        let mut objectives = phase.objectives.indexed();
         objectives.any(|(g, objective)| {
             focus.contains(&g) && objective.is_done() || objective.is_unassessed && phase.is_own(objective)
         })

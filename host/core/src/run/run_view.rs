@@ -13,7 +13,7 @@ use crate::view::{
 use crate::workflow::paths;
 
 use super::Run;
-use super::phase::{ObjectiveState, Phase};
+use super::phase::{ObjectiveIndex, ObjectiveState, Phase};
 use super::phase_list::PhaseIndex;
 use super::session::Session;
 use super::step::{OnSummary, PhaseStep};
@@ -99,8 +99,7 @@ impl Run {
             status: self.phase_status(p),
             objectives: phase
                 .objectives
-                .iter()
-                .enumerate()
+                .indexed()
                 .map(|(g, objective)| objective_summary(phase, g, objective, self.is_lost_since(p, g)))
                 .collect(),
             sessions: phase
@@ -133,7 +132,7 @@ impl Run {
 
     /// Whether an objective that is done there is not said to be: a person is still to be asked about what they accepted, or its work
     /// was lost by the phase that has taken what this part did.
-    fn is_lost_since(&self, p: PhaseIndex, g: usize) -> bool {
+    fn is_lost_since(&self, p: PhaseIndex, g: ObjectiveIndex) -> bool {
         let (whole, held) = self.holder_of(p, g);
         self.phases[whole].has_lost_accepted(held) || self.phases[whole].objectives[held].has_lost_work
     }
@@ -246,7 +245,12 @@ impl Run {
     }
 }
 
-fn objective_summary(phase: &Phase, g: usize, objective: &ObjectiveState, is_lost: bool) -> ObjectiveSummary {
+fn objective_summary(
+    phase: &Phase,
+    g: ObjectiveIndex,
+    objective: &ObjectiveState,
+    is_lost: bool,
+) -> ObjectiveSummary {
     let mut note = objective.remark.clone();
     cut(&mut note, NOTE_BYTES);
     ObjectiveSummary {

@@ -15,8 +15,8 @@ use crate::worktree::WorktreeName;
 
 use super::Run;
 use super::phase::{
-    ActiveSplit, InheritedState, LoopPosition, ObjectiveReport, ObjectiveState, Phase, PhaseHandoffs,
-    PhaseLineage, PhaseTurns, ReviewState, SuccessionState,
+    ActiveSplit, InheritedState, LoopPosition, ObjectiveList, ObjectiveReport, ObjectiveState, Phase,
+    PhaseHandoffs, PhaseLineage, PhaseTurns, ReviewState, SuccessionState,
 };
 use super::phase_list::PhaseIndex;
 use super::step::{PauseReason, PhaseStep};
@@ -107,7 +107,7 @@ impl Run {
                 sub_phase_id(&parent.spec.id, parent.lineage.depth, parent.split.part_count as usize + n);
             let states =
                 parent.objectives.iter().filter(|objective| part.objectives.contains(&objective.spec.id));
-            let states: Vec<ObjectiveState> = states.map(ObjectiveState::reopened_for_part).collect();
+            let states: ObjectiveList = states.map(ObjectiveState::reopened_for_part).collect();
             let objectives: Vec<Objective> = states.iter().map(|objective| objective.spec.clone()).collect();
             let (review, is_default) = self.review_of_part(&parent, &objectives);
             let spec = PhaseSpec {

@@ -10,6 +10,7 @@ use super::end_cause::EndCause;
 use super::handoff_state::{HandoffCheck, HandoffRefusal, PendingHandoff};
 use super::judgment::Judgment;
 use super::large_text::LargeText;
+use super::phase::ObjectiveIndex;
 use super::successor_reason::SuccessorReason;
 
 /// Where a phase is. A step that waits names what it waits for; an answer to anything else is stale and dropped.
@@ -44,30 +45,35 @@ pub(super) enum PhaseStep {
     /// `offloading.decide` on what the next prompt would embed (C4).
     /// Set by `prompt_offload::offload_then_prompt`; answer: `prompt_offload::on_offload_decision`; resume: replaces the
     /// session.
-    DecidingOffload { request: RequestId, kind: PromptKind, focus: Vec<usize>, large: Vec<LargeText> },
+    DecidingOffload {
+        request: RequestId,
+        kind: PromptKind,
+        focus: Vec<ObjectiveIndex>,
+        large: Vec<LargeText>,
+    },
     /// `Offload` of what was decided.
     /// Set by `prompt_offload::on_offload_decision`; outcome: `prompt_offload::on_offloaded`; resume: replaces the session.
-    Offloading { action: ActionId, kind: PromptKind, focus: Vec<usize>, large: Vec<LargeText> },
+    Offloading { action: ActionId, kind: PromptKind, focus: Vec<ObjectiveIndex>, large: Vec<LargeText> },
     /// `prompting.compose`.
     /// Set by `prompt_offload::request_prompt`; answer: `transitions::request_prompt_delivery`; resume: replaces the session.
-    ComposingPrompt { request: RequestId, kind: PromptKind, focus: Vec<usize> },
+    ComposingPrompt { request: RequestId, kind: PromptKind, focus: Vec<ObjectiveIndex> },
     /// `Prompt`, until it is answered. The host may have interrupted it, to nudge.
     /// Set by `transitions::request_prompt_delivery`; event `PromptEnded`: `transitions::on_prompt_ended`; resume: `transitions::measure` if the
     /// agent reported something as done, else replaces the session.
-    Working { action: ActionId, focus: Vec<usize>, interrupted: bool },
+    Working { action: ActionId, focus: Vec<ObjectiveIndex>, interrupted: bool },
     /// `MeasureWorkspace` after a prompt or a session ended.
     /// Set by `transitions::measure`; outcome: `verdicts::on_workspace_measured`; resume: repeats.
-    MeasuringWorkspace { action: ActionId, occasion: AssessTrigger, focus: Vec<usize> },
+    MeasuringWorkspace { action: ActionId, occasion: AssessTrigger, focus: Vec<ObjectiveIndex> },
     /// `exhaustion.assess` on a prompt or session that ended.
     /// Set by `verdicts::on_workspace_measured`; answer: `verdicts::apply_verdict`; resume: asks again, after a measurement if
     /// reports were not looked at.
-    Assessing { request: RequestId, occasion: AssessTrigger, focus: Vec<usize> },
+    Assessing { request: RequestId, occasion: AssessTrigger, focus: Vec<ObjectiveIndex> },
     /// `completion.decide` on a prompt that was answered.
     /// Set by `verdicts::apply_verdict`; answer: `verdicts::apply_completion`; resume: as `Assessing`.
     DecidingCompletion {
         request: RequestId,
         occasion: AssessTrigger,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
         assessment: Box<Assessment>,
     },
     /// `recovery.decide` on what ended otherwise, or is not done.
@@ -75,7 +81,7 @@ pub(super) enum PhaseStep {
     DecidingRecovery {
         request: RequestId,
         occasion: AssessTrigger,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
         judgment: Box<Judgment>,
     },
     /// `compaction.decide`.
@@ -117,10 +123,15 @@ pub(super) enum PhaseStep {
     HandingOff { action: ActionId, then: SuccessorReason, draft: Box<PendingHandoff> },
     /// `ValidateHandoff` of the newest handoff, before a session starts from it after a while.
     /// Set by `handoff::revalidate_or_prompt`; outcome: `handoff::on_handoff_revalidated`; resume: replaces the session.
-    RevalidatingHandoff { action: ActionId, kind: PromptKind, focus: Vec<usize> },
+    RevalidatingHandoff { action: ActionId, kind: PromptKind, focus: Vec<ObjectiveIndex> },
     /// `review.assess` of it.
     /// Set by `handoff::on_handoff_revalidated`; answer: `handoff::on_handoff_rereviewed`; resume: replaces the session.
-    RereviewingHandoff { request: RequestId, kind: PromptKind, focus: Vec<usize>, found: HandoffCheck },
+    RereviewingHandoff {
+        request: RequestId,
+        kind: PromptKind,
+        focus: Vec<ObjectiveIndex>,
+        found: HandoffCheck,
+    },
     /// `EndSession`, until the process is gone.
     /// Set by `transitions::end_session`; the session's end: `transitions::on_session_exited`, then
     /// `transitions::continue_after_session`; resume: the latter at once.
@@ -132,7 +143,7 @@ pub(super) enum PhaseStep {
         since: UnixMs,
         until: Option<UnixMs>,
         retry_at: UnixMs,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
         /// The policy that called it a limit, if that is not Baton's.
         judged_by: Option<String>,
     },
@@ -155,7 +166,7 @@ pub(super) enum PhaseStep {
     Restoring { action: ActionId, then: OnRestore },
     /// `Verify`: the n-th of its commands, and the objective that it is about.
     /// Set by `checks::verify_from`; outcome: `checks::on_verified`; resume: repeats, by `checks::start_verification` if lost.
-    Verifying { action: ActionId, check: usize, of: Option<usize> },
+    Verifying { action: ActionId, check: usize, of: Option<ObjectiveIndex> },
     /// A phase that the host made for it reviews it.
     /// Set by `verification::begin_review`; ends with `verification::end_review`, by the scheduler; resume: stays.
     UnderReview { review: PhaseId },
@@ -209,7 +220,7 @@ pub(super) enum OnSummary {
     /// The compaction, with these instructions to the agent.
     Compact(String),
     /// The same objectives once more: the agent compacted its context by itself.
-    RepeatPrompt(Vec<usize>),
+    RepeatPrompt(Vec<ObjectiveIndex>),
 }
 
 /// What follows once its work is committed in the workspace.
@@ -300,7 +311,7 @@ impl PhaseStep {
     }
 
     /// A measurement of what is to be done by now, with the objectives that it may find done.
-    pub(super) fn measured_focus(&self) -> Option<&[usize]> {
+    pub(super) fn measured_focus(&self) -> Option<&[ObjectiveIndex]> {
         match self {
             PhaseStep::MeasuringWorkspace { focus, .. } => Some(focus),
             PhaseStep::MeasuringBeforeChecks { .. } => Some(&[]),

@@ -16,6 +16,7 @@ use super::Run;
 use super::claim_status::ClaimStatus;
 use super::conversation_resume::NOT_RESUMED;
 use super::end_cause::EndCause;
+use super::phase::ObjectiveIndex;
 use super::phase_list::PhaseIndex;
 use super::session::Session;
 use super::step::{OnCommit, OnSessionEnd, OnSummary, OnTurnBudget, PauseReason, PhaseStep};
@@ -23,7 +24,7 @@ use super::successor_reason::SuccessorReason;
 
 impl Run {
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
-    pub(super) fn measure(&mut self, p: PhaseIndex, occasion: AssessTrigger, focus: Vec<usize>) {
+    pub(super) fn measure(&mut self, p: PhaseIndex, occasion: AssessTrigger, focus: Vec<ObjectiveIndex>) {
         let action = self.request_measurement(p, false);
         self.phases[p].step = PhaseStep::MeasuringWorkspace { action, occasion, focus };
     }
@@ -309,13 +310,13 @@ impl Run {
     }
 
     /// One objective at a time; the lead gets all that is left (C18).
-    pub(super) fn next_prompt_focus(&self, p: PhaseIndex, kind: PromptKind) -> Vec<usize> {
+    pub(super) fn next_prompt_focus(&self, p: PhaseIndex, kind: PromptKind) -> Vec<ObjectiveIndex> {
         let phase = &self.phases[p];
         let focus = match kind {
             PromptKind::Merging => phase.open_objectives().map(|(g, _)| g).collect(),
             _ => phase.next_focus(),
         };
-        if focus.is_empty() { vec![phase.objectives.len() - 1] } else { focus }
+        if focus.is_empty() { phase.objectives.indices().next_back().into_iter().collect() } else { focus }
     }
 
     /// The agent compacted its context by itself: its next prompt tells it where it is (B11).
@@ -325,7 +326,7 @@ impl Run {
         }
     }
 
-    pub(super) fn brief(&mut self, p: PhaseIndex, kind: PromptKind, focus: Vec<usize>) {
+    pub(super) fn brief(&mut self, p: PhaseIndex, kind: PromptKind, focus: Vec<ObjectiveIndex>) {
         let has_lost_context = self.session(p).is_some_and(|session| session.lost_context);
         let kind = match kind {
             PromptKind::Next if has_lost_context => PromptKind::ReOriented,
@@ -352,7 +353,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         kind: PromptKind,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
         text: &str,
     ) {
         let now = self.now;
@@ -458,7 +459,7 @@ impl Run {
     pub(super) fn objective_done(
         &mut self,
         p: PhaseIndex,
-        g: usize,
+        g: ObjectiveIndex,
         by: Option<SessionId>,
         basis: EvidenceKind,
     ) {

@@ -16,6 +16,7 @@ use super::Run;
 use super::conversation_resume::NOT_RESUMED;
 use super::end_cause::EndCause;
 use super::judgment::Judgment;
+use super::phase::ObjectiveIndex;
 use super::phase_list::PhaseIndex;
 use super::quota::words_of;
 use super::session::Session;
@@ -57,7 +58,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         occasion: AssessTrigger,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
     ) {
         self.reopen_contradicted(p);
         self.extract_review_score(p);
@@ -88,7 +89,7 @@ impl Run {
 
     /// The objectives that its session is at work on. Nothing where it is not: what a session does is judged when it has ended,
     /// and what was asked while it was at work changes nothing by then.
-    fn focus_at_work(&self, p: PhaseIndex) -> Option<Vec<usize>> {
+    fn focus_at_work(&self, p: PhaseIndex) -> Option<Vec<ObjectiveIndex>> {
         match &self.phases[p].step {
             PhaseStep::Working { focus, .. } => Some(focus.clone()),
             PhaseStep::Starting { .. } | PhaseStep::Compacting { .. } => Some(Vec::new()),
@@ -288,7 +289,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         occasion: AssessTrigger,
-        focus: &[usize],
+        focus: &[ObjectiveIndex],
         a: &Assessment,
     ) {
         self.warn(p, a);
@@ -356,7 +357,7 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         occasion: AssessTrigger,
-        focus: Vec<usize>,
+        focus: Vec<ObjectiveIndex>,
         judgment: Judgment,
     ) {
         let request = self.ask_recovery(p, occasion, &focus, &judgment);
@@ -369,12 +370,12 @@ impl Run {
         &mut self,
         p: PhaseIndex,
         occasion: AssessTrigger,
-        focus: &[usize],
+        focus: &[ObjectiveIndex],
         assessment: Assessment,
         decision: &CompletionDecision,
     ) {
         let objectives = &self.phases[p].objectives;
-        let (done, left): (Vec<usize>, Vec<usize>) =
+        let (done, left): (Vec<ObjectiveIndex>, Vec<ObjectiveIndex>) =
             focus.iter().partition(|g| decision.done.contains(&objectives[**g].spec.id));
         let asks_for_split = self.phases[p].split.request.is_some();
         if left.is_empty() && !asks_for_split {
@@ -388,14 +389,14 @@ impl Run {
         }
         // It stopped where it was: what it did not report as done is for the parts.
         if asks_for_split {
-            let stays = |g: &usize| self.phases[p].assessment.done_when_asked.contains(g);
-            let done: Vec<usize> = done.into_iter().filter(stays).collect();
+            let stays = |g: &ObjectiveIndex| self.phases[p].assessment.done_when_asked.contains(g);
+            let done: Vec<ObjectiveIndex> = done.into_iter().filter(stays).collect();
             self.mark_done(p, &done);
             return self.boundary(p);
         }
         // What its policy calls done and lacks evidence is left as well, and the session learns what it lacks.
         let lacking = self.mark_done(p, &done);
-        let is_open = |g: &usize| !self.phases[p].objectives[*g].is_done();
+        let is_open = |g: &ObjectiveIndex| !self.phases[p].objectives[*g].is_done();
         let left = focus.iter().copied().filter(is_open).collect();
         let mut decision = decision.clone();
         let lacking = lacking.join("; ");
@@ -411,7 +412,7 @@ impl Run {
     pub(super) fn apply_recovery(
         &mut self,
         p: PhaseIndex,
-        focus: &[usize],
+        focus: &[ObjectiveIndex],
         judgment: &Judgment,
         action: &RecoveryAction,
     ) {
@@ -424,7 +425,7 @@ impl Run {
                 let is_unproven = judgment.is_about_work() && has_worked && !focus.is_empty();
                 focus.clone_into(&mut self.phases[p].assessment.unproven_objectives);
                 // What its agent itself calls not done, or what lacks an expected file, is not offered as done first.
-                let is_missing = |g: &usize| self.phases[p].is_file_missing(*g);
+                let is_missing = |g: &ObjectiveIndex| self.phases[p].is_file_missing(*g);
                 let is_denied = is_unproven && (self.denies(p) || focus.iter().any(is_missing));
                 let about = match judgment.assessment.verdict {
                     _ if !is_unproven => PauseReason::Blocked,
@@ -454,7 +455,7 @@ impl Run {
     }
 
     /// Asks for the same again, less what the agent has reported done meanwhile; if that is all of it, the phase continues.
-    pub(super) fn nudge(&mut self, p: PhaseIndex, mut focus: Vec<usize>) {
+    pub(super) fn nudge(&mut self, p: PhaseIndex, mut focus: Vec<ObjectiveIndex>) {
         let phase = &self.phases[p];
         focus.retain(|g| !phase.objectives[*g].is_done());
         let has_lost_context = self.session(p).is_some_and(|session| session.lost_context);

@@ -12,7 +12,7 @@ use crate::workflow::{Acceptance, Objective, PhaseLoop, PhaseSpec, ReviewRequire
 
 use super::Run;
 use super::end_cause::EndCause;
-use super::phase::{FINDINGS_BYTES, ObjectiveState, Phase, ReviewScore, VerificationState};
+use super::phase::{FINDINGS_BYTES, ObjectiveIndex, ObjectiveState, Phase, ReviewScore, VerificationState};
 use super::phase_list::PhaseIndex;
 use super::step::{OnRestore, OnSessionEnd, PauseReason, PhaseStep};
 use super::successor_reason::SuccessorReason;
@@ -75,7 +75,7 @@ impl Run {
     pub(super) fn send_back(
         &mut self,
         p: PhaseIndex,
-        of: &[usize],
+        of: &[ObjectiveIndex],
         attempt: u32,
         because: &str,
         text: String,

@@ -1,6 +1,7 @@
 //! What the judgement of a phase's newest session rests on beside what was measured, and what came of it.
 
 use super::super::text_format::cut;
+use super::ObjectiveIndex;
 
 /// Bytes of what was wrong with the reports of a prompt, in a question or a prompt.
 const REFUSAL_BYTES: usize = 600;
@@ -11,7 +12,7 @@ pub(in crate::run) struct SessionAssessment {
     /// Its prompt was cut off by the end of the host, and is judged by what its agent had said by then.
     pub(in crate::run) prompt_cut_off: bool,
     /// What of the objectives that the policy is asked about was taken for done when it was asked.
-    pub(in crate::run) done_when_asked: Vec<usize>,
+    pub(in crate::run) done_when_asked: Vec<ObjectiveIndex>,
     /// Why a report of its session was not taken, until the session reports something that is, or gets its next prompt.
     pub(in crate::run) refused_report_this_prompt: Option<String>,
     /// The same, until the session reports something that is, or another one begins: the policy judges by it.
@@ -19,7 +20,7 @@ pub(in crate::run) struct SessionAssessment {
     /// The policy that judged how its last session ended, if that is not Baton's.
     pub(in crate::run) judged_by: Option<String>,
     /// The objectives that a person is asked about, if nothing shows that they are done.
-    pub(in crate::run) unproven_objectives: Vec<usize>,
+    pub(in crate::run) unproven_objectives: Vec<ObjectiveIndex>,
 }
 
 impl SessionAssessment {

@@ -6,6 +6,7 @@ use crate::facts::WorkspaceFacts;
 use crate::ids::ActionId;
 
 use super::super::past_measurements::PastMeasurements;
+use super::ObjectiveIndex;
 
 /// What was measured of the work of a phase, and what that is compared with.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +18,7 @@ pub(in crate::run) struct PhaseMeasurements {
     /// Files that its objectives name and that phases before it have changed.
     pub(in crate::run) changed_earlier: BTreeSet<String>,
     /// What was changed when the objectives in focus were first given.
-    pub(in crate::run) focus_baseline: (Vec<usize>, WorkspaceFacts),
+    pub(in crate::run) focus_baseline: (Vec<ObjectiveIndex>, WorkspaceFacts),
     /// Another phase worked in the same folder since then.
     pub(in crate::run) has_company: bool,
     /// What was changed when the newest session began.
@@ -65,7 +66,7 @@ impl PhaseMeasurements {
     }
 
     /// The prompt is about these objectives. What is changed for them counts from now, if they or the session are new.
-    pub(in crate::run) fn set_focus(&mut self, focus: &[usize], is_new_session: bool) {
+    pub(in crate::run) fn set_focus(&mut self, focus: &[ObjectiveIndex], is_new_session: bool) {
         if is_new_session || self.focus_baseline.0 != focus {
             self.focus_baseline = (focus.to_vec(), self.facts.clone());
             self.has_company = false;
@@ -73,12 +74,12 @@ impl PhaseMeasurements {
     }
 
     /// The prompt is about these objectives now, and what was changed since the one before it counts for them.
-    pub(in crate::run) fn extend_focus(&mut self, focus: &[usize]) {
+    pub(in crate::run) fn extend_focus(&mut self, focus: &[ObjectiveIndex]) {
         focus.clone_into(&mut self.focus_baseline.0);
     }
 
     /// Whether the session was prompted for this objective.
-    pub(in crate::run) fn is_in_focus(&self, g: usize) -> bool {
+    pub(in crate::run) fn is_in_focus(&self, g: ObjectiveIndex) -> bool {
         self.focus_baseline.0.contains(&g)
     }
 }

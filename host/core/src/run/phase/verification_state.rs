@@ -5,6 +5,7 @@ use crate::time::UnixMs;
 
 use super::super::text_format::cut;
 use super::FINDINGS_BYTES;
+use super::ObjectiveIndex;
 
 /// What the verification of a phase, or its review, has found so far.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +38,7 @@ pub(in crate::run) struct FailedCheck {
     /// Which of the commands of the phase.
     pub(in crate::run) check: usize,
     /// The objective that it is about; none if it is that of the phase.
-    pub(in crate::run) of: Option<usize>,
+    pub(in crate::run) of: Option<ObjectiveIndex>,
     /// Its exit code, if it ran to its end.
     pub(in crate::run) code: Option<i32>,
     pub(in crate::run) findings: String,

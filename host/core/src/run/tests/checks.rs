@@ -7,6 +7,7 @@ use crate::facts::{AgentEvent, ChangedFile, WorkspaceFacts};
 use crate::input::PauseAnswer;
 use crate::observation::{EvidenceKind, FileState, ObjectiveStatus, PolicyQuery};
 use crate::progress::ProgressEvent;
+use crate::run::phase::ObjectiveIndex;
 use crate::run::phase::Phase;
 use crate::run::phase_list::PhaseIndex;
 use crate::run::step::PhaseStep;
@@ -214,8 +215,8 @@ fn what_runs_before_the_work_runs_before_the_start_is_measured_and_once() {
         .collect();
     assert_eq!(course, ["test -f a 0", "make test 0", "baseline", "spawn", "test -f a 1", "make test 1"]);
     let phase = &world.run.phases[PhaseIndex::at(0)];
-    assert!(!phase.passed_before(0), "one of the two failed before");
-    assert_eq!(phase.objectives[0].done_by, Some(EvidenceKind::Checked));
+    assert!(!phase.passed_before(ObjectiveIndex::at(0)), "one of the two failed before");
+    assert_eq!(phase.objectives[ObjectiveIndex::at(0)].done_by, Some(EvidenceKind::Checked));
 }
 
 #[test]
@@ -279,10 +280,13 @@ fn a_file_that_an_earlier_phase_changed_is_not_missed() {
     spec.objectives[0].files = vec!["USAGE.md".into()];
     let mut phase = Phase::new(spec);
     let path = "USAGE.md".to_owned();
-    assert_eq!(phase.contrary(0).as_deref(), Some("USAGE.md has not changed"));
+    assert_eq!(phase.contrary(ObjectiveIndex::at(0)).as_deref(), Some("USAGE.md has not changed"));
     phase.measurements.changed_earlier = BTreeSet::from([path.clone()]);
-    assert_eq!((phase.state_of(&path), phase.contrary(0)), (FileState::Rewritten, None));
-    assert_eq!((phase.changed_for(&[0]), phase.basis(0)), (0, EvidenceKind::Answer));
+    assert_eq!((phase.state_of(&path), phase.contrary(ObjectiveIndex::at(0))), (FileState::Rewritten, None));
+    assert_eq!(
+        (phase.changed_for(&[ObjectiveIndex::at(0)]), phase.basis(ObjectiveIndex::at(0))),
+        (0, EvidenceKind::Answer)
+    );
     phase.measurements.facts.missing = vec![path.clone()];
     assert_eq!(phase.state_of(&path), FileState::Missing, "it is gone since");
 

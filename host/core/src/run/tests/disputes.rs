@@ -11,6 +11,7 @@ use crate::input::{AgentReport, Input, PauseAnswer, ReportedHandoff};
 use crate::observation::{ObjectiveStatus, PolicyQuery};
 use crate::progress::ProgressEvent;
 use crate::run::dispute_record::Dispute;
+use crate::run::phase::ObjectiveIndex;
 use crate::run::phase::Phase;
 use crate::run::phase_list::PhaseIndex;
 use crate::time::UnixMs;
@@ -522,7 +523,7 @@ fn what_is_done_again_is_not_asked_about() {
     let mut world = walked(Vec::new());
     let p = PhaseIndex::at(0);
     let dispute = Dispute {
-        objective: 0,
+        objective: ObjectiveIndex::at(0),
         words: "lost".into(),
         reported: None,
         is_from_last_measurement: false,
@@ -530,8 +531,11 @@ fn what_is_done_again_is_not_asked_about() {
         handoff: None,
     };
     world.run.phases[p].disputes.push(dispute);
-    world.run.reopen(p, 0, ObjectiveStatus::InProgress, "its review found nothing");
-    assert!(world.run.phases[p].disputes.is_empty() && world.run.phases[p].objectives[0].has_lost_work);
+    world.run.reopen(p, ObjectiveIndex::at(0), ObjectiveStatus::InProgress, "its review found nothing");
+    assert!(
+        world.run.phases[p].disputes.is_empty()
+            && world.run.phases[p].objectives[ObjectiveIndex::at(0)].has_lost_work
+    );
 }
 
 #[test]

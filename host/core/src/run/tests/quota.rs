@@ -7,6 +7,7 @@ use crate::facts::{AgentEvent, ErrorSignal, SignalSource};
 use crate::ids::Seq;
 use crate::observation::PolicyQuery;
 use crate::progress::ProgressEvent;
+use crate::run::phase::ObjectiveIndex;
 use crate::run::phase_list::PhaseIndex;
 use crate::run::quota::words_of;
 use crate::time::{DurationMs, UnixMs};
@@ -44,7 +45,14 @@ fn when_the_host_tries_again_is_told_after_the_agent_gave_up() {
     world.run.begin_agent_quota_wait(PhaseIndex::at(0), QuotaCause::Usage, None, hit());
     assert_eq!(told(&mut world), [(None, false, hit())], "nothing says that it tries again");
     let numbers = world.run.last_action_id;
-    world.run.begin_host_quota_wait(PhaseIndex::at(0), QuotaCause::Usage, None, &[0], hit(), None);
+    world.run.begin_host_quota_wait(
+        PhaseIndex::at(0),
+        QuotaCause::Usage,
+        None,
+        &[ObjectiveIndex::at(0)],
+        hit(),
+        None,
+    );
     let retry_at = now + world.run.backoff(0);
     assert_eq!(told(&mut world), [(Some(retry_at), false, hit())]);
     assert_eq!(world.run.last_action_id, numbers, "journals of earlier versions fold as they were written");
@@ -55,7 +63,7 @@ fn when_the_host_tries_again_is_told_after_the_agent_gave_up() {
         PhaseIndex::at(0),
         QuotaCause::Usage,
         None,
-        &[0],
+        &[ObjectiveIndex::at(0)],
         hit(),
         Some("false.wasm".into()),
     );
@@ -66,7 +74,14 @@ fn when_the_host_tries_again_is_told_after_the_agent_gave_up() {
     let mut world = at_work();
     let until = Some(world.run.now + DurationMs::from_mins(5));
     world.run.begin_agent_quota_wait(PhaseIndex::at(0), QuotaCause::Usage, until, hit());
-    world.run.begin_host_quota_wait(PhaseIndex::at(0), QuotaCause::Usage, until, &[0], hit(), None);
+    world.run.begin_host_quota_wait(
+        PhaseIndex::at(0),
+        QuotaCause::Usage,
+        until,
+        &[ObjectiveIndex::at(0)],
+        hit(),
+        None,
+    );
     assert_eq!(told(&mut world), [(None, false, hit())]);
 }
 
@@ -141,7 +156,14 @@ fn who_was_at_work_in_the_workspace_during_a_wait_is_known() {
     assert!(world.run.ends_agent_wait(&session, Some(&ended)) && world.run.ends_agent_wait(&session, None));
     assert!(!world.run.ends_agent_wait(&session, Some(&AgentEvent::Compacting)));
 
-    world.run.begin_host_quota_wait(PhaseIndex::at(0), QuotaCause::Usage, None, &[0], String::new(), None);
+    world.run.begin_host_quota_wait(
+        PhaseIndex::at(0),
+        QuotaCause::Usage,
+        None,
+        &[ObjectiveIndex::at(0)],
+        String::new(),
+        None,
+    );
     assert_eq!(world.run.workspace_idle_since(), Some(UnixMs(0)), "a measurement has seen all that it did");
     let retry_at = now + world.run.backoff(0);
     assert!(!world.run.ends_wait(UnixMs(retry_at.0 - 1)) && world.run.ends_wait(retry_at));

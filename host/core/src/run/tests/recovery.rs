@@ -12,6 +12,7 @@ use crate::input::{AgentReport, Input, PauseAnswer, ReportedHandoff, SplitGroupR
 use crate::observation::{AssessTrigger, ObjectiveStatus, PolicyQuery, SplitTrigger};
 use crate::progress::ProgressEvent;
 use crate::run::judgment::Judgment;
+use crate::run::phase::ObjectiveIndex;
 use crate::run::phase_list::PhaseIndex;
 use crate::run::step::PhaseStep;
 use crate::view::RunStatus;
@@ -84,12 +85,17 @@ fn what_an_agent_asks_is_answered_before_its_work_is_accepted() {
         session.answer_bytes = 20;
         let assessment =
             Assessment { verdict, evidence: Vec::new(), warning: None, reason: "it asks".into() };
-        world.run.apply_verdict(PhaseIndex::at(0), AssessTrigger::PromptEnded, &[0], &assessment);
+        world.run.apply_verdict(
+            PhaseIndex::at(0),
+            AssessTrigger::PromptEnded,
+            &[ObjectiveIndex::at(0)],
+            &assessment,
+        );
         let PhaseStep::DecidingRecovery { judgment, .. } = world.run.phases[PhaseIndex::at(0)].step.clone()
         else {
             panic!()
         };
-        world.run.apply_recovery(PhaseIndex::at(0), &[0], &judgment, &ask());
+        world.run.apply_recovery(PhaseIndex::at(0), &[ObjectiveIndex::at(0)], &judgment, &ask());
         world.go();
         let question = &world.run.view(world.now).unwrap().questions[0];
         assert_eq!(question.choices[0], first, "{question:?}");
@@ -136,7 +142,7 @@ fn words_that_another_policy_says_were_said_and_were_not_have_no_other_speaker()
         let assessment =
             Assessment { verdict: Verdict::Failed, evidence, warning: None, reason: "so".into() };
         let judgment = Judgment::of(&assessment, by.map(str::to_owned));
-        world.run.apply_recovery(PhaseIndex::at(0), &[0], &judgment, &ask());
+        world.run.apply_recovery(PhaseIndex::at(0), &[ObjectiveIndex::at(0)], &judgment, &ask());
         world.go();
         let seq_of = |notice: &ProgressEvent| match notice {
             ProgressEvent::Stopped { evidence, .. } => Some(evidence[0].seq),
@@ -251,13 +257,18 @@ fn a_question_about_what_another_policy_judged_passes_its_words_on_to_no_agent()
         reason: REASON.into(),
     };
     world.run.answering_policy = Some("odd".to_owned());
-    world.run.apply_verdict(PhaseIndex::at(0), AssessTrigger::PromptEnded, &[0], &assessment);
+    world.run.apply_verdict(
+        PhaseIndex::at(0),
+        AssessTrigger::PromptEnded,
+        &[ObjectiveIndex::at(0)],
+        &assessment,
+    );
     world.run.answering_policy = None;
     let PhaseStep::DecidingRecovery { judgment, .. } = world.run.phases[PhaseIndex::at(0)].step.clone()
     else {
         panic!()
     };
-    world.run.apply_recovery(PhaseIndex::at(0), &[0], &judgment, &ask());
+    world.run.apply_recovery(PhaseIndex::at(0), &[ObjectiveIndex::at(0)], &judgment, &ask());
     world.go();
     let (question, shown) = world.run.user_questions.iter().next().expect("a person is asked");
     let shown = shown.cause.user_text();
@@ -292,7 +303,7 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
         assert!(world.step());
     }
     let missing = "out/b.txt".to_owned();
-    world.run.phases[PhaseIndex::at(0)].objectives[1].spec.files = vec![missing.clone()];
+    world.run.phases[PhaseIndex::at(0)].objectives[ObjectiveIndex::at(1)].spec.files = vec![missing.clone()];
     world.run.phases[PhaseIndex::at(0)].measurements.facts.missing = vec![missing];
     let done = ["a", "b"].map(Into::into).to_vec();
     let decision = CompletionDecision { done, evidence: Vec::new(), reason: "c is open".into() };
@@ -305,7 +316,7 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
     world.run.apply_completion(
         PhaseIndex::at(0),
         AssessTrigger::PromptEnded,
-        &[0, 1, 2],
+        &[ObjectiveIndex::at(0), ObjectiveIndex::at(1), ObjectiveIndex::at(2)],
         answered,
         &decision,
     );
@@ -313,7 +324,7 @@ fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
     else {
         panic!("it is asked how to go on: {:?}", world.run.phases[PhaseIndex::at(0)].step)
     };
-    assert_eq!(*focus, [1, 2], "what has its evidence is done, and nothing else");
+    assert_eq!(*focus, [1, 2].map(ObjectiveIndex::at), "what has its evidence is done, and nothing else");
     let reason = &judgment.completion.as_ref().unwrap().reason;
     assert_eq!(reason, "c is open; objective b: out/b.txt is missing");
 }
@@ -332,7 +343,11 @@ fn an_answer_about_a_stall_that_is_over_ends_nothing() {
     }
     let request = asked(&world).unwrap();
     // Meanwhile its prompt has ended.
-    world.run.on_workspace_measured(PhaseIndex::at(0), AssessTrigger::PromptEnded, vec![0]);
+    world.run.on_workspace_measured(
+        PhaseIndex::at(0),
+        AssessTrigger::PromptEnded,
+        vec![ObjectiveIndex::at(0)],
+    );
     let step = world.run.phases[PhaseIndex::at(0)].step.clone();
     let retry = RecoveryDecision { action: RecoveryAction::Retry, reason: "it stalls".into() };
     world.run.apply_answer_at_work(PhaseIndex::at(0), request, &Ok(Decision::Recovery(retry)));
@@ -405,7 +420,10 @@ fn a_policy_sees_the_words_of_a_handoff_until_an_objective_is_reported_as_done()
         assert!(world.step());
     }
     let seen = |world: &TestRun| {
-        world.run.session_observation(PhaseIndex::at(0), AssessTrigger::PromptEnded, &[0]).0
+        world
+            .run
+            .session_observation(PhaseIndex::at(0), AssessTrigger::PromptEnded, &[ObjectiveIndex::at(0)])
+            .0
     };
     let before = seen(&world);
     assert_eq!((before.handoff_reported, before.handoff), (false, None));

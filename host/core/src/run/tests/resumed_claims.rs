@@ -9,6 +9,7 @@ use crate::facts::{ChangedFile, WorkspaceFacts};
 use crate::ids::{ActionId, Digest};
 use crate::input::{AgentReport, Input};
 use crate::observation::ObjectiveStatus;
+use crate::run::phase::ObjectiveIndex;
 use crate::run::phase_list::PhaseIndex;
 use crate::run::step::PhaseStep;
 use crate::time::UnixMs;
@@ -96,11 +97,11 @@ fn git_may_have_put_files_there() {
     now.git.present = true;
     let mut is_shown = |head: &str, dirty_files| {
         (now.git.head, now.git.dirty_files) = (head.to_owned(), dirty_files);
-        phase.objectives[0].claim = crate::run::claim_status::ClaimStatus::Unconfirmed;
+        phase.objectives[ObjectiveIndex::at(0)].claim = crate::run::claim_status::ClaimStatus::Unconfirmed;
         phase.set_facts(&before, UnixMs(1));
-        phase.objectives[0].claim = crate::run::claim_status::ClaimStatus::Unconfirmed;
+        phase.objectives[ObjectiveIndex::at(0)].claim = crate::run::claim_status::ClaimStatus::Unconfirmed;
         phase.set_facts(&now, UnixMs(2));
-        phase.objectives[0].claim == crate::run::claim_status::ClaimStatus::Measured
+        phase.objectives[ObjectiveIndex::at(0)].claim == crate::run::claim_status::ClaimStatus::Measured
     };
     assert!(is_shown("", 1));
     assert!(!is_shown("", 0));

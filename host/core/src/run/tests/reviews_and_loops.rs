@@ -5,6 +5,7 @@ use crate::facts::ChangedFile;
 use crate::input::{Input, PauseAnswer};
 use crate::observation::{ObjectiveStatus, PromptKind};
 use crate::progress::ProgressEvent;
+use crate::run::phase::ObjectiveIndex;
 use crate::run::phase::ReviewScore;
 use crate::run::phase_list::PhaseIndex;
 use crate::run::step::PhaseStep;
@@ -178,7 +179,12 @@ fn a_review_that_passes_what_is_open_again_is_put_to_a_person_at_once() {
     while world.run.phases.iter().next().is_none_or(|phase| phase.done_count() < 2) {
         assert!(world.step());
     }
-    world.run.reopen(PhaseIndex::at(0), 1, ObjectiveStatus::InProgress, "the reviewer reported it");
+    world.run.reopen(
+        PhaseIndex::at(0),
+        ObjectiveIndex::at(1),
+        ObjectiveStatus::InProgress,
+        "the reviewer reported it",
+    );
     let said = ReviewScore { score: 90, summary: "Good.".into(), findings: Vec::new() };
     world.run.scored(PhaseIndex::at(0), said, 70);
     world.go();
@@ -187,7 +193,10 @@ fn a_review_that_passes_what_is_open_again_is_put_to_a_person_at_once() {
         question.text,
         "The review of 1 gives 90 of 100, and objective printer was opened again meanwhile. Is it good enough to go on with?"
     );
-    assert_eq!(world.run.phases[PhaseIndex::at(0)].assessment.unproven_objectives, [1]);
+    assert_eq!(
+        world.run.phases[PhaseIndex::at(0)].assessment.unproven_objectives,
+        [1].map(ObjectiveIndex::at)
+    );
     world.put(Input::Answered { question: question.id, choice: PauseAnswer::Accept, message: None });
     world.go();
     assert!(world.run.phases[PhaseIndex::at(0)].is_finished());
