@@ -1,7 +1,7 @@
-//! What a replay costs, journal reading included, beside bare fresh instances of the same component on the same questions:
-//! `cargo bench -p baton-lab --bench replay`. The journal is of played runs with many sessions, whose agents take twelve turns for
-//! each prompt; asked is what is passive, whether a session is exhausted, and a rate counts those questions. Compare ratios, not
-//! times.
+//! Cost of a replay, journal reading included, compared with bare fresh instances of the same component on the same questions:
+//! `cargo bench -p baton-lab --bench replay`. The journal holds played runs with many sessions, whose agents take twelve turns
+//! for each prompt. The candidate is asked only the passive question, whether a session is exhausted, and each rate counts
+//! those questions. Compare ratios, not times.
 
 #[path = "../tests/lab/relay/mod.rs"]
 mod relay;
@@ -68,7 +68,7 @@ fn built_in(engine: &Engine) -> ConfiguredPolicy {
     policy.configure(&BTreeMap::new()).expect("its defaults are good")
 }
 
-/// A journal with so many decisions at least, in as many runs as that takes.
+/// A journal with at least [`DECISIONS`] decisions, in as many runs as that takes.
 fn journal(folder: &std::path::Path) -> Vec<RecordedRun> {
     let state = StateDir::open(&folder.join("state"), folder).expect("a state folder");
     let journal = Journal::open(&state).expect("a journal");

@@ -1,6 +1,6 @@
-//! Trial of a candidate: every recorded question of a run is put to it, and its answer is set beside the recorded one.
-//! It does not guess how the run would have gone on: what came after an answer that would have made the host do
-//! something else is counted apart, as off the candidate's course.
+//! Trial of a candidate: every recorded question of a run is put to it, and its answer is compared with the recorded one. The
+//! trial does not guess how the run would have continued: questions that came after an answer that would have made the host act
+//! differently are counted separately, as off the candidate's course.
 
 use baton_core::observation::{Capability, PolicyRequest};
 use baton_core::{Run, RunId};
@@ -15,14 +15,15 @@ use crate::request_matching::{AnsweredRequest, RequestMatcher};
 /// long the run was.
 pub struct CandidateTrial<A> {
     pairing: RequestMatcher,
-    /// The run as it was: it knows what a question was about, and what is a part of what.
+    /// The recorded run: gives the phase that a question was about, and the parent of each phase.
     recorded: Run,
     course: OnPolicyTracker,
     ask: A,
 }
 
 impl<A: FnMut(&PolicyRequest) -> PolicyAnswer> CandidateTrial<A> {
-    /// Before the first entry. Questions of `decides` alone are put; so many differences are kept to be shown.
+    /// Before the first entry. Only questions of `decides` are put; at most `differences_max` differences are kept for the
+    /// report.
     pub fn new(
         run: RunId,
         decides: impl IntoIterator<Item = Capability>,
@@ -33,7 +34,8 @@ impl<A: FnMut(&PolicyRequest) -> PolicyAnswer> CandidateTrial<A> {
         Self { pairing: RequestMatcher::new(run), recorded: Run::new(), course, ask }
     }
 
-    /// Takes the next entry. Fails for a decision without a question, and where core refuses what it took then.
+    /// Takes the next entry. Fails for a decision without a question, and if core refuses an input that it accepted when the
+    /// run was recorded.
     pub fn take(&mut self, entry: &JournalEntry) -> Result<(), LabError> {
         if let Some(paired) = self.pairing.take(entry)? {
             self.compare_answer(paired);

@@ -1,5 +1,5 @@
-//! Why did this agent stop? Puts a recorded stream through the decoders, the fold and the policy of a live run, and
-//! says what the policy says. Starts no agent, and knows nothing that is not in the recording.
+//! Why did this agent stop? Puts a recorded stream through the decoders, the fold and the policy of a live run, and returns the
+//! policy's verdict. Starts no agent, and uses only the recording.
 
 use std::io::{self, Read};
 
@@ -14,10 +14,10 @@ use baton_streams::{StreamDecoder, StreamFormat, TerminalText, cut_owned};
 /// How much of a recording is read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// When and where a recording was made; it has no times of its own, and "resets 3:45pm" needs one.
+/// Time and UTC offset of a recording. The recorded lines have no times of their own, and "resets 3:45pm" needs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordingTime {
-    /// When.
+    /// Time at which the recording was made.
     pub at: UnixMs,
     /// Minutes that the clock on the wall there is ahead of UTC.
     pub utc_offset_minutes: i32,
@@ -48,8 +48,8 @@ pub enum ClassifyError {
     Fault(Fault),
 }
 
-/// Judges the recording of a whole session: its stdout, its stderr, and how its process ended, where that is known.
-/// The two streams are read in bounded memory.
+/// Judges the recording of a whole session: its stdout, its stderr, and how its process ended, if known. The two streams are
+/// read in bounded memory.
 pub fn classify(
     router: &Router,
     format: StreamFormat,

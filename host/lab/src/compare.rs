@@ -1,10 +1,10 @@
-//! From what the runs of each arm came to, to a verdict that can be acted upon. One value, [`Comparison`], has everything that a
-//! report says, so that text, JSON and HTML cannot differ. Pure and deterministic: reads no journal, draws nothing, and does
-//! no statistics of its own; those are in [`crate::stats`].
+//! From the outcomes of each arm's runs to a verdict with an advice. One value, [`Comparison`], has everything that a report
+//! says, so that text, JSON and HTML cannot differ. Pure and deterministic: reads no journal, draws nothing, and does no
+//! statistics of its own; those are in [`crate::stats`].
 //!
-//! Every effect is *candidate minus control*. Runs count for the arm that they got, whatever became of them (intention to
-//! treat): what is not finished is listed as not yet known, or counts as it stands ([`CompareOptions::unfinished`]); nothing is
-//! dropped in silence.
+//! Every effect is *candidate minus control*. Runs count for the arm that they were assigned to, however they ended (intention
+//! to treat). An unfinished run is listed as not yet known, or counts with its values so far ([`CompareOptions::unfinished`]);
+//! no run is dropped silently.
 
 mod analysis;
 mod arms;
@@ -37,16 +37,16 @@ pub struct Comparison {
     pub title: String,
     /// What to do; of several candidates the one that there is most to say of.
     pub verdict: Recommendation,
-    /// The verdict on each candidate, where there are several.
+    /// The verdict on each candidate, if the experiment has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Recommendation>,
     /// What objectives count: those that were checked, or, in a workflow without a check, those that were claimed.
     pub completion: CompletionBasis,
-    /// How units were put beside each other.
+    /// How units were matched: independent, paired or clustered.
     pub design: ComparisonDesign,
     /// Whether anyone may look as often as they like.
     pub looks: AnalysisSchedule,
-    /// How often a difference may be reported where there is none.
+    /// False-positive rate.
     pub alpha: f64,
     /// The arms, control first.
     pub arms: Vec<ArmSummary>,
@@ -58,7 +58,7 @@ pub struct Comparison {
     pub metrics: Vec<Metric>,
     /// What must not get worse.
     pub guardrails: Vec<Guardrail>,
-    /// What putting units side by side came to, where they were.
+    /// What the pairing gained for each metric; empty in designs without pairs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pairings: Vec<PairingGain>,
     /// What a reader has to know besides.
@@ -74,7 +74,7 @@ pub enum Advice {
     StopBroken,
     /// The candidate is better.
     Ship,
-    /// It is better in a simulation, which is no work yet.
+    /// It is better in a simulation; no real run has shown that yet.
     Try,
     /// It is not.
     KeepControl,
@@ -98,7 +98,7 @@ impl Advice {
 /// A decision, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
-    /// The candidate that it is on; none where there is none.
+    /// The candidate that the verdict is about; none if there is no candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
     /// What to do.
@@ -124,13 +124,13 @@ pub struct ArmSummary {
     pub share: f64,
     /// Units that got it.
     pub assigned: u64,
-    /// Those that are over, or count as they stand.
+    /// Units that are over, or that count with their values so far.
     pub known: u64,
-    /// Those of which nobody knows yet what they will come to.
+    /// Units whose outcome is not known yet.
     pub not_yet_known: u64,
-    /// Units by how they stand.
+    /// Units by status.
     pub standings: BTreeMap<RunResult, u64>,
-    /// Ids of runs that wait for a person's answer, and have no outcome until they get it.
+    /// Ids of runs that wait for the user's answer, and have no outcome until they get it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
     /// Units that have no outcome and never will, with the reason.
@@ -142,7 +142,7 @@ pub struct ArmSummary {
     pub checked: u64,
     /// Those of them that are done and were claimed only.
     pub claimed: u64,
-    /// Units in which the component of the arm was asked something; none where the component is not known.
+    /// Units in which the component of the arm was asked at least once; none if the component is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exposed: Option<u64>,
     /// Questions that the component of the arm was asked.
@@ -151,10 +151,10 @@ pub struct ArmSummary {
     /// Those of them that it decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<u64>,
-    /// Those of them that it gave no answer to; none where it answered all.
+    /// Questions that it did not answer; none if it answered all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<PolicyFailures>,
-    /// Units whose policy somebody changed on the way. They count all the same.
+    /// Units whose policy the user changed during the run. They count all the same.
     pub swapped: u64,
 }
 
@@ -316,7 +316,7 @@ impl ConfidenceInterval {
 pub struct Effect {
     /// The candidate.
     pub arm: String,
-    /// Units that it rests on: of both arms, or pairs. 0 where there is no answer.
+    /// Units that the estimate rests on: of both arms, or pairs. 0 if there is no estimate.
     #[serde(default)]
     pub n: u64,
     /// By which method.
@@ -333,19 +333,19 @@ pub struct Effect {
     /// The same, with all primary (or all secondary) outcomes of all candidates looked at at once (Holm).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_adjusted: Option<f64>,
-    /// Why there is no answer yet.
+    /// Why there is no estimate yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_yet: Option<String>,
-    /// Why there is no answer, and more units like these would bring none.
+    /// Why there is no estimate, in cases in which more units like these would not give one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cannot_judge: Option<String>,
-    /// The interval as units came, on the scale of `relative` where there is one, else of `absolute`. Of primary outcomes.
+    /// The interval as units came in, on the scale of `relative` if there is one, else of `absolute`. Primary outcomes only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<SequencePoint>,
 }
 
 impl Effect {
-    /// The effect as it is shown: as a share of control where that can be, else in the metric's unit.
+    /// The effect as it is shown: as a share of control if that can be computed, else in the metric's unit.
     pub fn shown(&self) -> Option<ConfidenceInterval> {
         self.relative.or(self.absolute)
     }
@@ -373,7 +373,7 @@ pub struct PairingGain {
     pub metric: String,
     /// Pairs.
     pub pairs: u64,
-    /// Correlation between both of a pair; none where an arm does not vary.
+    /// Correlation within the pairs; none if an arm does not vary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation: Option<f64>,
     /// How much of the variance of the effect the pairing takes away; below 0 it does harm.

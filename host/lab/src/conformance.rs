@@ -1,11 +1,11 @@
-//! Is a policy fit to decide? Puts generated questions to it and holds its answers to rules that every policy has to keep.
-//! Passing says that it keeps the contract, and nothing about whether its judgment is any good.
+//! Checks a policy against the contract: puts generated questions to it and checks the answers against rules that hold for
+//! every policy. A pass means that the policy keeps the contract, not that its decisions are good.
 //!
 //! | file | part |
 //! |---|---|
 //! | `conformance/generate.rs`, `conformance/views.rs`, `conformance/question_rng.rs` | the questions |
-//! | `conformance/rules.rs`, `conformance/mutations.rs` | what must hold of the answers |
-//! | `conformance/report.rs` | what was found, and the report of it |
+//! | `conformance/rules.rs`, `conformance/mutations.rs` | the rules that answers must keep |
+//! | `conformance/report.rs` | the findings, and their report |
 
 mod facts;
 mod generate;
@@ -36,11 +36,11 @@ use rules::{RULES, RuleResult, RuleTest};
 /// Enough for every rule to be asked some hundred times with every size and occasion, and done in a minute.
 pub const QUESTIONS: u64 = 10_000;
 
-/// Questions between two looks at whether to go on.
+/// Questions between two checks for the stop condition.
 const ROUND: u64 = 64;
 
-/// A policy that has left so many questions unanswered is not fit, and each may have taken all the time there is: no more
-/// are put to it.
+/// A policy with this many unanswered questions fails the check. Each of them may have used up its whole time limit, so no more
+/// are put.
 const FAULTS_ENOUGH: u64 = 20;
 
 /// The sentence of a rule, by its name.
@@ -63,7 +63,7 @@ impl Default for ConformancePlan {
     }
 }
 
-/// Asks a policy on as many threads as there are cores, and says what it broke. `progress` hears how many questions were
+/// Asks a policy on one thread per core, and reports the rules that it broke. `progress` is called with the number of questions
 /// put so far.
 pub fn check(
     engine: &Engine,
@@ -86,7 +86,7 @@ pub fn check(
 trait PolicyUnderTest: Fn(&PolicyRequest) -> Evaluation + Sync {}
 impl<F: Fn(&PolicyRequest) -> Evaluation + Sync> PolicyUnderTest for F {}
 
-/// The same for whatever answers. What comes out depends on the answers alone, not on which thread was quicker.
+/// The same for any [`PolicyUnderTest`]. The result depends on the answers alone, not on the timing of the threads.
 fn check_with(
     ask: &impl PolicyUnderTest,
     decides: &[Capability],

@@ -1,10 +1,10 @@
-//! What then happened to the context of each session of a recorded run: whether it was used up, was done before, or whether
-//! nobody can know. Taken from what agents, providers and the host did; no candidate is asked, so that each is held
-//! to the same facts.
+//! The outcome of each context of a recorded run: it was used up, its session ended before that, or neither can be known.
+//! Derived from what agents, providers and the host did; no candidate is asked, so that every candidate is measured against the
+//! same facts.
 //!
-//! A context begins with its session, and anew with each compaction. It counts as *exhausted* where the session stopped with a
-//! full window, or after a code of the agent's own protocol or of the provider that says so, whatever the policy that decided then
-//! made of it. Where only that policy says so, that is its judgment, and no fact.
+//! A context begins with its session, and each compaction begins a new one. It counts as *exhausted* if the session stopped
+//! with a full window, or after a code of the agent's own protocol or of the provider that says so, regardless of the verdict
+//! of the recorded policy. If only that policy says so, that is a judgment and not a fact.
 
 mod limit_codes;
 
@@ -21,11 +21,11 @@ use limit_codes::reports_full_window;
 /// A moment in the life of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SessionMoment {
-    /// When.
+    /// Time of the moment.
     pub at: UnixMs,
     /// Turns that had ended.
     pub turns: u32,
-    /// Tokens in the window, where they were known.
+    /// Tokens in the window, if known.
     pub used_tokens: Option<u64>,
 }
 
@@ -35,16 +35,16 @@ pub struct SessionMoment {
 pub enum ContextOutcome {
     /// It was used up.
     Exhausted,
-    /// Its session ended without that, and nobody had intervened.
+    /// Its session ended before it was used up, without an intervention.
     Ended,
-    /// Nobody can know.
+    /// An intervention or the end of the record hides the outcome.
     Censored {
         /// Why not.
         because: Censoring,
     },
 }
 
-/// Why nobody can know whether a context would have been used up.
+/// Why it cannot be known whether a context would have been used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Censoring {
@@ -60,11 +60,11 @@ pub enum Censoring {
     Interrupted,
     /// A provider's limit ended it.
     Quota,
-    /// A person ended it.
+    /// The user ended it.
     Stopped,
     /// Its host died.
     HostLost,
-    /// Only the policy that decided then says that it was used up.
+    /// Only the recorded policy says that it was used up.
     OnlyWords,
     /// The record ends before.
     EndOfRecord,
@@ -264,7 +264,7 @@ impl ContextTracker {
         }
     }
 
-    /// `otherwise` is what became of it where nothing else is known.
+    /// `otherwise` is the outcome if nothing else is known.
     fn close(&mut self, session: &SessionId, otherwise: ContextOutcome) {
         let Some(open) = self.open.remove(session) else { return };
         let censored = |because| Some((ContextOutcome::Censored { because }, open.now));
@@ -281,7 +281,7 @@ impl ContextTracker {
 }
 
 impl OpenSession {
-    /// Its outcome, where the run stopped it with this verdict. None where that says nothing about the context.
+    /// Its outcome if the run stopped it with this verdict. None if the verdict says nothing about the context.
     fn outcome_of_stop(&self, verdict: &str) -> Option<(ContextOutcome, SessionMoment)> {
         let is_full =
             self.window_tokens.zip(self.now.used_tokens).is_some_and(|(window, used)| used >= window);
@@ -294,7 +294,7 @@ impl OpenSession {
             "turn-limit" | "budget-limit" => ContextOutcome::Censored { because: Censoring::Capped },
             "stalled" | "interrupted" => ContextOutcome::Censored { because: Censoring::Interrupted },
             "quota" => ContextOutcome::Censored { because: Censoring::Quota },
-            // It broke, or its answer was cut off, by itself; what somebody did about it before still counts.
+            // The session failed, or its answer was cut off. An earlier intervention still counts.
             _ => return None,
         };
         Some((outcome, self.now))

@@ -1,5 +1,5 @@
-//! Replay of core: the recorded inputs are applied again, and what core wants done must be what the journal says it
-//! wanted, row by row. Stops at the first difference, since everything after it follows from another state.
+//! Replay of core: the recorded inputs are applied again, and core's intents must equal the recorded ones, row by row. Stops at
+//! the first difference, since everything after it follows from another state.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use baton_core::run::IllegalInput;
 use baton_core::{Action, Intent, Run, Seq};
 use baton_store::JournalEntry;
 
-/// A run that folded to exactly what was recorded.
+/// A run that folded to exactly the recorded state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoreReplayResult {
     /// Inputs applied.
@@ -21,12 +21,12 @@ pub struct CoreReplayResult {
 /// The first difference between a journal and its replay.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CoreDivergence {
-    /// Core refuses an input that it took then.
+    /// Core refuses an input that it accepted when the run was recorded.
     #[error("core refuses what it took when it was recorded: {why}")]
     Refused {
         /// The input.
         seq: Seq,
-        /// Why.
+        /// Core's reason.
         why: String,
     },
     /// Core wants something else, or nothing any more.
@@ -36,7 +36,7 @@ pub enum CoreDivergence {
     Other {
         /// The recorded intent.
         seq: Seq,
-        /// What was wanted then.
+        /// The recorded intent itself.
         recorded: Box<Intent>,
         /// What is wanted now, if anything.
         replayed: Option<Box<Intent>>,
@@ -125,7 +125,7 @@ impl CoreReplay {
                 let refused =
                     |e: IllegalInput| CoreDivergence::Refused { seq: stamped.seq, why: e.to_string() };
                 let intents = self.run.apply(&stamped).map_err(refused)?;
-                // What only people are told is not in the journal.
+                // Notices to the user are not journaled.
                 self.expected.extend(intents.into_iter().filter(|i| !matches!(i.action, Action::Notify(_))));
                 self.last_input = stamped.seq;
                 self.inputs += 1;
@@ -142,7 +142,7 @@ impl CoreReplay {
         Ok(())
     }
 
-    /// An input and its intents are one transaction: before the next input, and at the end, all of them are there.
+    /// An input and its intents are one transaction: before the next input, and at the end, all of them must be recorded.
     fn check_confirmed(&mut self) -> Result<(), CoreDivergence> {
         match self.expected.pop_front() {
             None => Ok(()),

@@ -1,10 +1,11 @@
-//! Live experiments (M5): what is tried against what (`definition`), where that is kept (`catalogue`), which run gets which arm
-//! (`enrol`), what became of those runs (`outcomes`, joined to units in `units`), and what stops an experiment from taking more of
-//! them (`guard`). Never touches a run that is at work, and starts none.
+//! Live experiments (M5): the arms and the analysis plan (`definition`), their storage (`store`), which run gets which arm
+//! (`assignment`), the outcomes of those runs (`collection`, joined to units in `units`), and the reasons to enrol no more of
+//! them (`guardrails`). Never changes a live run, and starts none.
 //!
-//! A unit is the root task: a run with its continuations, splits and resumes, and with the runs that were begun in its place. Which
-//! arm it gets is a function of the experiment's seed and the unit's id ([`baton_core::bucketing`]), so anybody can check it; that it got
-//! it stands in the run's first input, in the very same commit in which the run begins. There is no other list of who takes part.
+//! A unit is the root task: a run with its continuations, splits and resumes, and with the runs that replaced it. Which arm it
+//! gets is a function of the experiment's seed and the unit's id ([`baton_core::bucketing`]), so the assignment can be checked.
+//! The assignment is part of the run's first input, written in the same commit that begins the run. There is no other list of
+//! enrolled runs.
 
 mod arm_spec;
 pub mod assignment;

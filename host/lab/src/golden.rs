@@ -1,6 +1,6 @@
-//! Golden decisions: a question in a file, as a person writes it, with what a policy decides on it. The SDK writes and holds them
-//! natively (`baton_sdk::golden`); here they are put to a component, in whatever language that was written. A file without a
-//! decision is a question alone. Nothing in a file is passed over in silence, and no file is opened here.
+//! Golden decisions: a question in a hand-written file, with the decision of a policy on it. The SDK writes and checks them
+//! natively (`baton_sdk::golden`); here they are put to a component, in whatever language it was written. A file without a
+//! decision is a question alone. An unknown field in a file is an error, and no file is opened here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,9 +28,9 @@ pub struct GoldenCase {
     pub settings: BTreeMap<String, GivenSetting>,
     /// What the policy may read, by name.
     pub artifacts: BTreeMap<String, String>,
-    /// What was decided, `None` within for an abstention; absent where nobody was asked yet.
+    /// What was decided, `None` within for an abstention; absent if no decision was recorded yet.
     pub decision: Option<Option<Decision>>,
-    /// As it stands in the file.
+    /// The file's JSON, unchanged.
     document: Value,
 }
 
@@ -41,12 +41,12 @@ pub enum GoldenResult {
     Matches,
     /// It is another one, or the first.
     Differs {
-        /// Every place where the two part, in words; empty where the file has no decision.
+        /// Every field in which the two differ, in words; empty if the file has no decision.
         places: Vec<String>,
-        /// The answer; none where it abstains.
+        /// The answer; none if the policy abstains.
         decision: Option<Decision>,
     },
-    /// There is no answer.
+    /// The policy failed to answer.
     Fault(Fault),
 }
 
@@ -73,7 +73,7 @@ impl GoldenCase {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// What is wrong, led by where it is, so that it goes on from the file's name: ":3:5: …" or ": ask.observation: …".
+    /// A message that begins with the location, to be appended to the file's name: ":3:5: …" or ": ask.observation: …".
     pub fn parse(text: &str) -> Result<Self, String> {
         let in_line = |error: serde_json::Error| {
             format!(":{}:{}: {}", error.line(), error.column(), json_error_message(&error))
@@ -162,7 +162,7 @@ fn ask(ask: Value) -> Result<PolicyQuery, String> {
     if let Some(unknown) = fields.keys().next() {
         return Err(format!(": ask.{unknown}: is unknown; a question has function and observation"));
     }
-    // The function comes first, since only then is the observation read as it comes, and what is unknown in it seen.
+    // The function comes first: only then is the observation deserialised directly, so that its unknown fields are found.
     let ask = json!({ "function": function, "observation": observation });
     let (ask, unknown): (PolicyQuery, _) = strict(ask, "ask")?;
     match unknown.as_slice() {
@@ -172,7 +172,7 @@ fn ask(ask: Value) -> Result<PolicyQuery, String> {
     }
 }
 
-/// What a file says where the policy abstains.
+/// The function name that stands for an abstention in a file.
 const ABSTAINED: &str = "abstained";
 
 fn decision(decision: Value) -> Result<Option<Decision>, String> {
@@ -182,12 +182,12 @@ fn decision(decision: Value) -> Result<Option<Decision>, String> {
     strict(decision, "decision").map(|(read, _)| Some(read))
 }
 
-/// A decision as it stands in a file; an abstention where there is none.
+/// A decision as JSON of a file; none is written as an abstention.
 pub fn written(decision: Option<&Decision>) -> Value {
     decision.map_or_else(|| json!({ "function": ABSTAINED }), |decision| json!(decision))
 }
 
-/// Reads a value, and gathers the fields that nobody knows.
+/// Reads a value, and collects the unknown fields.
 fn strict<T: DeserializeOwned>(value: Value, at: &str) -> Result<(T, Vec<String>), String> {
     let mut unknown = Vec::new();
     let mut ignored = |path: serde_ignored::Path<'_>| unknown.push(plain(&path.to_string()));
@@ -256,7 +256,7 @@ fn differences(golden: &Value, decided: &Value, at: &str) -> Vec<String> {
     }
 }
 
-/// Keys in the order of the alphabet, whatever the map keeps them in: as the SDK writes them.
+/// Sorts keys alphabetically, as the SDK writes them, independent of the order of the map.
 fn sorted(value: Value) -> Value {
     match value {
         Value::Object(fields) => {

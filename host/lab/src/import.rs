@@ -3,18 +3,18 @@
 //! | file | part |
 //! |---|---|
 //! | `import/detect.rs` | which format a file has |
-//! | `import/recorded_lines.rs` | its lines: whole, readable, without secrets; and what the decoders of `baton-streams` say of them |
-//! | `import/turn_log.rs` | the format for those who have logs of their own |
+//! | `import/recorded_lines.rs` | its lines, whole, readable and without secrets, with the events decoded by `baton-streams` |
+//! | `import/turn_log.rs` | the format for logs of other programs |
 //! | `import/timeline.rs` | what happened: sessions with their prompts |
 //! | `import/import_context.rs` | the workflow and the policies of the run |
 //! | `import/player.rs` | drives [`baton_core::Run`] by it |
-//! | `import/recorded_decisions.rs` | where the recording decides, and not a policy |
+//! | `import/recorded_decisions.rs` | decisions that the recording makes instead of a policy |
 //! | `import/store.rs` | into the journal, whole or not at all |
 //!
-//! The machine is the one of every run; its questions are put to the built-in policy, whose answers are journaled under
-//! its label. What the recorded agent did next is what happens next: where a policy would have made the host do something
-//! else, the decision that is journaled is that of the recording, and its label says so. What a recording does not tell is
-//! taken as neutral and noted. Nothing is invented to get further: where the recording ends, the run ends.
+//! The state machine is the one of every run; its questions are put to the built-in policy, whose answers are journaled under
+//! its label. The run follows the recorded agent: if a policy would have made the host act differently, the decision of the
+//! recording is journaled instead, and its label says so. Facts that the recording lacks are taken as neutral and noted.
+//! Nothing is invented to continue: the run ends where the recording ends.
 
 mod detect;
 mod error;
@@ -57,9 +57,9 @@ pub struct RecordedFile<'a> {
     pub name: &'a str,
     /// What the agent printed, or a log of turns.
     pub bytes: &'a [u8],
-    /// What it printed on its standard error, where that was kept.
+    /// Its standard error, if that was kept.
     pub stderr: Option<&'a [u8]>,
-    /// How its process ended, where that is known.
+    /// How its process ended, if known.
     pub exit: Option<ProcessExit>,
 }
 
@@ -72,7 +72,7 @@ pub struct ImportRequest<'a> {
     pub format: Option<ImportFormat>,
     /// What the work was for; the name of the first file where absent.
     pub goal: Option<&'a str>,
-    /// Size of the context window, where the recording does not tell.
+    /// Size of the context window if the recording does not contain it.
     pub window_tokens: Option<u64>,
     /// When it began, for a recording without times, and the time zone that its agents print.
     pub moment: RecordingTime,
@@ -105,10 +105,10 @@ pub struct Importer {
 }
 
 impl Importer {
-    /// With an engine to ask the built-in policy with.
+    /// Loads the built-in policy into this engine.
     ///
     /// # Errors
-    /// [`ImportError::Policy`] where the host was built with a broken one.
+    /// [`ImportError::Policy`] if the host was built with a broken built-in policy.
     pub fn new(engine: &Engine) -> Result<Self, ImportError> {
         Ok(Self { judge: BuiltinDecider::new(engine)? })
     }
@@ -132,8 +132,9 @@ impl Importer {
         };
         let setting =
             ImportContext { run: run.clone(), format, request, imported: &imported, script: &script };
-        // How many objectives there were nobody wrote down: as many as prompts that were answered. That is known once it was
-        // played, and each has one to itself so that the boundaries between them are boundaries of the run.
+        // The recording does not contain the number of objectives; it is taken to be the number of answered prompts. That is
+        // known after the first pass. Each answered prompt gets one objective, so that the boundaries between prompts are
+        // boundaries of the run.
         let first = player::play(&script, &setting, &self.judge, script.prompts())?;
         let played = match first.objectives() {
             objectives if objectives == script.prompts() => first,
@@ -152,14 +153,14 @@ fn described(file: &RecordedFile<'_>) -> ImportedFile {
     }
 }
 
-/// Named by everything that the run follows from, so that a recording has one run however often it is imported.
+/// The id is a digest of everything that the run is derived from, so that importing a recording again gives the same run.
 fn run_id(request: &ImportRequest<'_>, format: ImportFormat) -> RunId {
     let files: Vec<_> = request
         .files
         .iter()
         .map(|file| (Digest::of(file.bytes), file.stderr.map(Digest::of), file.exit))
         .collect();
-    // Digests, numbers and a name: nothing that JSON could not say.
+    // Digests, numbers and a name always serialise to JSON.
     let text = serde_json::to_string(&(format.name(), request.window_tokens, files)).unwrap_or_default();
     RunId::new(format!("import-{}", &Digest::of(text).hex()[..RUN_DIGITS]))
 }

@@ -1,6 +1,6 @@
-//! What recorded, simulated and tried runs can teach: replay, import, simulation, experiments, and what came of them in numbers
-//! and words; and whether a policy is fit to decide. Starts no agent and decides nothing in a live run. It writes only what
-//! it is told to keep: imported and simulated runs, and experiments.
+//! Evaluation of policies on recorded, simulated and enrolled runs: replay, import, simulation, experiments with their
+//! statistics and reports, and the conformance check of a policy. Starts no agent and decides nothing in a live run. It writes
+//! only imported and simulated runs, and experiments, when its caller asks for it.
 #![forbid(unsafe_code)]
 
 mod candidate_trial;
@@ -41,12 +41,12 @@ pub use policy_replay::{
 pub use replay::{DecisionDifference, FunctionMatches, MatchCounts, TrialResult};
 pub use review::{ReviewedDocumentFacts, review};
 
-/// What a recorded run is worth as evidence.
+/// Result of verifying a recorded run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunVerification {
-    /// Whether core does today what it did then.
+    /// Whether core does the same today as when the run was recorded.
     pub refold: Result<CoreReplayResult, CoreDivergence>,
-    /// Whether the policies answer today what they answered then.
+    /// Whether the policies give the same answers today as when the run was recorded.
     pub decisions: PolicyReplayResult,
 }
 
@@ -56,13 +56,13 @@ impl RunVerification {
         self.refold.is_ok() && self.decisions.differences == 0
     }
 
-    /// It is exact, and nothing was left out for want of a component or of what it was shown.
+    /// The run is exact, and no decision was left out because a component or its input was missing.
     pub fn is_complete(&self) -> bool {
         self.is_exact() && self.decisions.unavailable == 0
     }
 }
 
-/// Why a run could not be looked at.
+/// Why a run could not be evaluated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
@@ -72,9 +72,9 @@ pub enum LabError {
     /// The journal has no such run.
     #[error("there is no run {run} in {}. `baton status` lists the runs of a workspace", journal.display())]
     RunNotFound {
-        /// Which.
+        /// The run that was asked for.
         run: RunId,
-        /// Where.
+        /// The journal that was searched.
         journal: std::path::PathBuf,
     },
     /// A decision that answers nothing: the journal was not written by this host.
@@ -85,7 +85,7 @@ pub enum LabError {
         /// The decision.
         seq: Seq,
     },
-    /// Core does not take today what it took then.
+    /// Core refuses an input that it accepted when the run was recorded.
     #[error(
         "core refuses entry {seq} of run {run}: {why}. The journal was written by another version of baton, or is damaged"
     )]
@@ -94,15 +94,15 @@ pub enum LabError {
         run: RunId,
         /// The input.
         seq: Seq,
-        /// Why.
+        /// Core's reason.
         why: String,
     },
 }
 
 /// Re-folds a run and re-evaluates its decisions, in one pass over its journal.
 ///
-/// The witness puts a question to the component that the label names, under the settings that it names:
-/// [`replay::RecordedPolicies`] does it with what the journal has of them, [`ask_again`] with policies that are at hand.
+/// The replayer puts a question to the component that the label names, with the settings that it names:
+/// [`replay::RecordedPolicies`] takes them from the journal, [`ask_again`] uses loaded policies.
 pub fn verify(
     journal: &Journal,
     run: &RunId,
@@ -131,7 +131,7 @@ pub fn refold(journal: &Journal, run: &RunId) -> Result<Result<CoreReplayResult,
     Ok(verify(journal, run, nobody)?.refold)
 }
 
-/// What is wrong with a text that was to be JSON, for whoever says where in words of their own.
+/// The error of a JSON parser without its location, for callers that state the location themselves.
 fn json_error_message(error: &serde_json::Error) -> String {
     let said = error.to_string();
     said.split(" at line ").next().unwrap_or_default().to_owned()

@@ -1,6 +1,6 @@
-//! Replay of policies: every decision that was made is made again by whoever made it, and must come out the same, to the byte and
-//! to the unit of fuel. So must the faults and abstentions of those that were asked before. How a component is asked is the witness's; what is
-//! asked again, and what counts as the same, is decided here.
+//! Replay of policies: every recorded decision is made again by the same policy, and must be the same, to the byte and to the
+//! unit of fuel. So must the faults and abstentions of the policies that were asked before it. The [`DecisionReplayer`] asks
+//! the components; this module decides what is asked again, and what counts as the same.
 
 use baton_core::decision::{AbstentionRecord, Decision, DecisionSource, Fault, FaultRecord, Provenance};
 use baton_core::observation::PolicyRequest;
@@ -11,10 +11,10 @@ use baton_store::JournalEntry;
 use crate::LabError;
 use crate::request_matching::{AnsweredRequest, RequestMatcher};
 
-/// Differences that are kept to be shown; the rest is counted. A person reads the first few.
+/// Differences that are kept for the report; the rest is only counted. A reader looks at the first few.
 pub const DIFFERENCES_KEPT: usize = 20;
 
-/// What a witness says.
+/// The answer of a [`DecisionReplayer`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReplayedAnswer {
     /// The component was asked.
@@ -29,29 +29,29 @@ pub enum ReplayedAnswer {
         /// Its answer, abstention or fault.
         result: PolicyAnswer,
     },
-    /// It is a layer, and what it asked of the policies behind it came out otherwise.
+    /// The policy is a layer, and its questions to the policies behind it, or their answers, differ.
     FallbackDiffers {
-        /// What, for a person.
+        /// The difference, for the user.
         why: String,
     },
-    /// The label names what cannot have decided in this run: it was changed, or this is no journal of Baton.
+    /// The label names a policy that cannot have decided in this run: the label was changed, or this is not a journal of Baton.
     Impossible {
-        /// Why, for a person.
+        /// The reason, for the user.
         why: String,
     },
-    /// The component, its settings, or what it was shown, are not at hand.
+    /// The component, its settings, or the artifacts that it was shown are missing.
     Unavailable {
-        /// Why, for a person.
+        /// The reason, for the user.
         why: String,
     },
 }
 
-/// Knows those who decided in a run, and asks them again. A function of question and label is one that knows nothing of faults.
+/// Asks the policies that decided in a run again. A closure of question and label is a replayer that does not check faults.
 pub trait DecisionReplayer {
-    /// The run goes on; told before any decision that follows from it.
+    /// Takes the next input of the run, before any decision that follows from it.
     fn observe_input(&mut self, _stamped: &JournaledInput) {}
 
-    /// What was decided, asked again of whom the label names.
+    /// Asks the policy that the label names again.
     fn answer(&mut self, question: &PolicyRequest, label: &Provenance) -> ReplayedAnswer;
 
     /// The same of one that was asked before, and failed.
@@ -74,7 +74,7 @@ pub trait DecisionReplayer {
         ReplayedAnswer::Unavailable { why: format!("nobody asks {} again", record.policy) }
     }
 
-    /// What is decided where no component answers; none where that is not known.
+    /// The host's decision if no component answers; none if that is not known.
     fn host_fallback(&mut self, _question: &PolicyRequest) -> Option<Result<Decision, Fault>> {
         None
     }
@@ -97,13 +97,13 @@ pub struct ChangedDecision {
     pub function: &'static str,
     /// Who decided, and under which digests.
     pub label: Provenance,
-    /// The policy that was asked before and failed or abstained, where it is that which came out differently.
+    /// The policy that was asked earlier and failed or abstained, if its result is the one that differs.
     pub earlier: Option<String>,
     /// The answer then; its fuel is in the label.
     pub recorded: PolicyAnswer,
     /// The answer now; or why there can be none.
     pub replayed: Result<PolicyAnswer, String>,
-    /// The fuel now, where it is compared.
+    /// The fuel now, if it is compared.
     pub replayed_fuel: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ pub struct PolicyReplayResult {
     pub differences: u64,
     /// The first of them.
     pub changed: Vec<ChangedDecision>,
-    /// Decisions that no component made, where they were not made again.
+    /// Decisions that no component made, and that were not made again.
     pub host_fallback: u64,
     /// Ends by the watchdog: the host's doing and no property of the policy, so they are replayed as recorded.
     pub watchdog: u64,
@@ -133,14 +133,14 @@ pub struct PolicyReplayResult {
     pub abstentions_same: u64,
     /// Answers, of those that are the same, whose fuel was not compared: they were given under another engine.
     pub fuel_not_compared: u64,
-    /// Decisions and faults that could not be looked at.
+    /// Decisions and faults that could not be evaluated again.
     pub unavailable: u64,
     /// Why the first of those could not.
     pub unavailable_because: Option<String>,
 }
 
 impl PolicyReplayResult {
-    /// Takes in what came of another run.
+    /// Adds the result of another run.
     pub fn add(&mut self, other: Self) {
         self.same += other.same;
         self.differences += other.differences;
@@ -165,7 +165,7 @@ pub struct PolicyReplay<W> {
     found: PolicyReplayResult,
 }
 
-/// What is looked at again.
+/// The recorded answer that is evaluated again.
 struct ReplayTarget<'a> {
     seq: Seq,
     request: RequestId,
@@ -173,7 +173,7 @@ struct ReplayTarget<'a> {
     label: &'a Provenance,
     earlier: Option<&'a str>,
     recorded: &'a PolicyAnswer,
-    /// Absent where the journal does not say.
+    /// Absent if the journal does not have it.
     fuel: Option<u64>,
 }
 
@@ -242,7 +242,7 @@ impl<W: DecisionReplayer> PolicyReplay<W> {
             self.count(&looked, ReplayedAnswer::Impossible { why });
         } else if label.by == DecisionSource::Recording {
             match self.is_imported {
-                // What really happened was nobody's answer: there is nobody to ask again.
+                // The decision is the recorded course of events and not a policy's answer, so there is no policy to ask again.
                 true => self.found.host_fallback += 1,
                 false => {
                     let why = "the label says that a recording decided, and the run was not made from one"

@@ -1,17 +1,17 @@
-//! Recorded runs, replayed. *Verified*: everything that was decided is decided again by whoever decided it, and must come out the
-//! same. *Counterfactual*: a candidate is asked instead, and its answers and warnings are set beside what was
-//! decided, and beside what then happened. A run is read as a stream: how long it was costs time and no memory. Starts no
-//! agent, and writes nothing.
+//! Replay of recorded runs. *Verified*: every decision is made again by the policy that made it, and must be the same.
+//! *Counterfactual*: a candidate is asked instead, and its answers and warnings are compared with the recorded decisions and
+//! with the outcomes of the contexts. A run is read as a stream: a longer run costs time and no memory. Starts no agent, and
+//! writes nothing.
 //!
 //! | file | part |
 //! |---|---|
 //! | `replay/recorded_policies.rs` | the policies that decided, with settings, grants and artifacts as they were |
 //! | `replay/verification.rs` | several runs verified |
 //! | `replay/run_reader.rs` | a run, entry by entry |
-//! | `context_outcome.rs` of the crate | what then happened to each context, on hard evidence |
-//! | `replay/warning_quality.rs` | warnings beside that: lead, misses, false alarms |
-//! | `replay/on_policy.rs` | answers beside answers, and from where on they mean nothing |
-//! | `replay/evaluator.rs` | who answers: fresh instances, or kept ones |
+//! | `context_outcome.rs` of the crate | the outcome of each context, on hard evidence |
+//! | `replay/warning_quality.rs` | warnings compared with outcomes: lead, misses, false alarms |
+//! | `replay/on_policy.rs` | answers compared with recorded ones, and the point from which the comparison means nothing |
+//! | `replay/evaluator.rs` | the instances that answer: fresh or reused ones |
 //! | `replay/counterfactual.rs`, `replay/batch.rs` | all of that in one pass over a run, and over several |
 
 pub(crate) mod on_policy;

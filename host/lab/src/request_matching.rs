@@ -1,4 +1,4 @@
-//! Which recorded answer belongs to which recorded question. Asks nobody.
+//! Matches recorded answers to recorded questions. Asks no policy.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::LabError;
 /// Questions that wait for their answer. Core has a few under way; a journal with more is not one of this host.
 const QUESTIONS_OPEN: usize = 4096;
 
-/// The questions of one run that have no answer yet, each with what its reader wants to know of the moment it was put.
+/// The questions of one run that have no answer yet, each with the data that the reader attached when it was put.
 pub(crate) struct RequestMatcher<T = ()> {
     run: RunId,
     open: BTreeMap<RequestId, (PolicyRequest, T)>,
@@ -21,7 +21,7 @@ pub(crate) struct RequestMatcher<T = ()> {
 
 /// A question with its recorded answer.
 pub(crate) struct AnsweredRequest<'a> {
-    /// Where the answer stands.
+    /// Journal entry of the answer.
     pub(crate) seq: Seq,
     /// Which question.
     pub(crate) request: RequestId,

@@ -1,4 +1,5 @@
-//! Is this handoff fit? Puts any document to the policy of a live run, with what the host found. Reads no file by itself.
+//! Reviews a handoff: puts any document to the policy of a live run, together with the host's findings. Reads no file by
+//! itself.
 
 use baton_core::ObjectiveId;
 use baton_core::decision::{Decision, Fault, Provenance, ReviewDecision};
@@ -17,7 +18,7 @@ pub struct ReviewedDocumentFacts {
     pub commits_since: u32,
     /// The branch is another one.
     pub diverged: bool,
-    /// Objectives that are open; empty where nobody knows them.
+    /// Objectives that are open; empty if they are not known.
     pub open_objectives: Vec<ObjectiveId>,
 }
 

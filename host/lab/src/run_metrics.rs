@@ -28,7 +28,7 @@ use policy_counts::PolicyCounter;
 /// about changes more.
 const FILES_MAX: usize = 100_000;
 
-/// How a run stands, as an outcome.
+/// Status of a run, as an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunResult {
@@ -36,16 +36,16 @@ pub enum RunResult {
     Done,
     /// It is over, and some objectives stay open.
     Unfinished,
-    /// A person stopped it, or began the same work anew: it may never go on.
+    /// The user stopped it, or started the same work again: it may never continue.
     Stopped,
-    /// It waits for a person.
+    /// It waits for the user.
     Waiting,
     /// It is at work, or its host died.
     Running,
 }
 
 impl RunResult {
-    /// Whether nothing of it will change any more.
+    /// Whether its measures are final.
     pub fn is_final(self) -> bool {
         matches!(self, RunResult::Done | RunResult::Unfinished)
     }
@@ -58,14 +58,14 @@ pub struct RunMetrics {
     pub run: RunId,
     /// Name of its workflow.
     pub workflow: String,
-    /// The same for runs of the same work: runs of one task are no independent evidence.
+    /// The same for runs of the same work: runs of one task are not independent evidence.
     pub task: Digest,
-    /// The experiments that it takes part in.
+    /// Its assignments in experiments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assignments: Vec<Assignment>,
     /// When it began.
     pub started_at: UnixMs,
-    /// How it stands.
+    /// Its status.
     pub standing: RunResult,
     /// Objectives of the workflow.
     pub objectives: u32,
@@ -86,23 +86,24 @@ pub struct RunMetrics {
     pub quota_wait_ms: u64,
     /// Turns of all sessions.
     pub turns: u32,
-    /// Turns after the last objective that a session finished, where it then stopped without being done.
+    /// Turns after the last objective that a session finished, if it then stopped without being done.
     pub wasted_turns: u32,
     /// Agent processes.
     pub sessions: u32,
     /// Handoffs written.
     pub handoffs: u32,
-    /// Contexts made shorter, by whomever.
+    /// Compactions of contexts, by the agent or on request of the host.
     pub compactions: u32,
     /// Phases that were split.
     pub splits: u32,
     /// Files that a session wrote and an earlier one of its phase had written.
     pub rework_files: u32,
-    /// Sessions whose context was used up, by their agent's protocol, their provider or a full window, whatever a policy made of it.
+    /// Sessions whose context was used up, by their agent's protocol, their provider or a full window, regardless of the
+    /// policy's verdict.
     pub exhaustions: u32,
-    /// Those of them that nobody had warned of.
+    /// Exhaustions without an earlier warning of a policy.
     pub missed: u32,
-    /// Sessions that were warned of, and that ended without exhaustion and without anyone having made room.
+    /// Sessions that were warned of, and that ended without exhaustion and without a compaction or handoff.
     pub false_alarms: u32,
     /// Turns from the first warning to the exhaustion, one for each exhaustion that was warned of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -115,10 +116,10 @@ pub struct RunMetrics {
     pub faults: u64,
     /// Those of them in which the time ran out.
     pub timeouts: u64,
-    /// What each policy made of its questions: whether an arm really decided.
+    /// Answers and failures of each policy: shows whether an arm really decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<PolicyCounts>,
-    /// Somebody changed a policy while the run went on: it is no longer what its arm says.
+    /// The user changed a policy during the run, which no longer matches its arm.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub swapped: bool,
 }
@@ -129,9 +130,9 @@ struct SessionMetrics {
     turns: u32,
     turns_at_last_objective: u32,
     warned_at_turn: Option<u32>,
-    /// Room was made after the warning: whether it would have exhausted, nobody knows.
+    /// The context was compacted or handed over after the warning, so it is unknown whether it would have been exhausted.
     freed_after_warning: bool,
-    /// Its context was used up: by what agents and providers did, whatever a policy made of it.
+    /// Its context was used up: by evidence of the agent or the provider, regardless of the policy's verdict.
     used_up: bool,
     /// It stopped without being done.
     stopped: bool,
@@ -322,7 +323,7 @@ fn standing(view: &RunView) -> RunResult {
     }
 }
 
-/// Names the work that a workflow asks for, whoever does it and whatever decides.
+/// Digest of the work that a workflow asks for, independent of agents and policies.
 pub fn task_of(workflow: &Workflow) -> Digest {
     let phases: Vec<_> = workflow
         .phases
@@ -331,7 +332,7 @@ pub fn task_of(workflow: &Workflow) -> Digest {
             (&phase.id, phase.objectives.iter().map(|o| (&o.id, &o.description)).collect::<Vec<_>>())
         })
         .collect();
-    // Texts and lists of them: nothing that JSON could not say.
+    // Texts and lists of texts always serialise to JSON.
     let text = serde_json::to_string(&(&workflow.name, &workflow.goal, phases)).unwrap_or_default();
     Digest::of(text)
 }

@@ -1,20 +1,20 @@
-//! Whole workflows in virtual time: the real core ([`Run`](baton_core::Run)) and the real components (a
-//! [`Router`]) over a stochastic model of agents, people, checks and merges ([`Model`]). Nothing here decides
-//! what a host decides; the world only performs intents and makes inputs of what comes of them.
+//! Whole workflows in virtual time: the real core ([`Run`](baton_core::Run)) and the real components (a [`Router`]) over a
+//! stochastic model of agents, people, checks and merges ([`Model`]). This module makes no decision of a host; the world only
+//! performs intents and turns their results into inputs.
 //!
 //! | file | part |
 //! |---|---|
 //! | `simulate/model.rs` | the numbers of a world, and their file |
 //! | `simulate/sim_rng.rs`, `simulate/quota.rs` | chance, one stream a concern, the same for every arm of a seed |
 //! | `simulate/world.rs` | one run: the queue, time, inputs |
-//! | `simulate/world/effects.rs` | what comes of each intent |
+//! | `simulate/world/effects.rs` | the outcome of each intent |
 //! | `simulate/sim_agent.rs` | agents, turn by turn |
-//! | `simulate/workspace_model.rs` | trees, what lies in them and how good it is |
+//! | `simulate/workspace_model.rs` | trees, their contents and its quality |
 //! | `simulate/batch.rs` | many runs at once |
 //! | `simulate/fit.rs` | a model from journals |
 //!
-//! What a simulation says holds for its model. A default that nobody measured is an assumption, and says so
-//! ([`ParamSource`]); `fit` replaces it by what journals show.
+//! A simulation's results hold for its model. A default that was not measured is marked as an assumption ([`ParamSource`]);
+//! `fit` replaces it by values from journals.
 
 mod batch;
 pub mod fit;
@@ -42,7 +42,7 @@ const APPENDED: usize = 1_024;
 /// Makes the router of one run. A router remembers who answered well, so each run gets its own.
 pub type RouterFactory = Box<dyn Fn() -> Result<Router, RouterError> + Send + Sync>;
 
-/// The policy that a link of a binding names; none where it was not loaded.
+/// The policy that a link of a binding names; none if it was not loaded.
 pub type PolicyLookup = Box<dyn Fn(&BindingLink) -> Option<ConfiguredPolicy> + Send + Sync>;
 
 /// Who decides in the runs of one arm.
@@ -67,13 +67,13 @@ impl std::fmt::Debug for SimulatedArm {
     }
 }
 
-/// How a simulated run came to rest. None is dropped: what meets a bound counts as what it is.
+/// How a simulated run ended. No run is dropped: one that reaches a bound is counted under that bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SimulationEnd {
     /// It is over.
     Over,
-    /// It waits for a person who never answers.
+    /// It waits for a user who never answers.
     Waiting,
     /// It had more inputs than a run may have.
     TooManyInputs,
@@ -111,7 +111,7 @@ pub struct SimulatedRun {
     pub inputs: u64,
     /// Virtual time from the first input to the last, in ms.
     pub took_ms: u64,
-    /// All of it, where it was to be kept.
+    /// The whole journal, if it was to be kept.
     #[serde(skip)]
     pub entries: Option<Vec<JournalEntry>>,
 }
@@ -148,7 +148,8 @@ pub enum SimulateError {
 /// Simulates one run. The same arm, model and seed give the same run, entry by entry. `keep` keeps its entries.
 ///
 /// # Errors
-/// [`SimulateError::Router`] where the components of the arm do not fit together; [`SimulateError::Broken`] is a mistake here.
+/// [`SimulateError::Router`] if the components of the arm do not fit together; [`SimulateError::Broken`] is a bug in the
+/// simulation.
 pub fn simulate(
     arm: &SimulatedArm,
     model: &Model,
@@ -161,7 +162,7 @@ pub fn simulate(
 /// Writes a run that was kept into a journal, with the components that decided in it: it can be replayed like any other.
 ///
 /// # Errors
-/// [`SimulateError::Journal`] where the journal refuses it, as it does where it has a run of this name already.
+/// [`SimulateError::Journal`] if the journal refuses it, for example because it already has a run of this name.
 pub fn write(run: &SimulatedRun, arm: &SimulatedArm, journal: &Journal) -> Result<(), SimulateError> {
     for blob in &arm.blobs {
         journal.put_blob(blob.clone())?;

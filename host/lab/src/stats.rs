@@ -1,6 +1,6 @@
-//! Statistics that hold however often one looks: pure functions of counts, sums and sequences. Nothing here reads a journal,
-//! knows what an experiment is, or says what should be done; `compare` and `experiment` do. Which method is for what, and
-//! how often each is wrong in simulation, is in `host/lab/STATISTICS.md`.
+//! Statistics that hold however often one looks: pure functions of counts, sums and sequences. This module reads no journal,
+//! does not depend on experiments and gives no advice; `compare` and `experiment` do. The purpose of each method and its error
+//! rate in simulation are in `host/lab/STATISTICS.md`.
 //!
 //! Every difference is *candidate minus control*. Bad input is an error, too little data is [`InsufficientData`]; no function returns
 //! a NaN or panics.
@@ -97,19 +97,19 @@ impl Estimate {
         self.lower > 0.0 || self.upper < 0.0
     }
 
-    /// The same of ratios, where this one is of logarithms: 0.26 becomes 1.3 times, and no effect is 1.
+    /// The estimate of a ratio, if this one is of a logarithm: 0.26 becomes 1.3 times, and 1 means no effect.
     #[must_use]
     pub fn exp(self) -> Estimate {
         Estimate { value: self.value.exp(), lower: self.lower.exp(), upper: self.upper.exp(), ..self }
     }
 }
 
-/// Why there is no answer yet. More data may give one.
+/// Why there is no estimate yet. More data may give one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum InsufficientData {
-    /// An arm is too small for its variance to be believed.
+    /// An arm is too small for a reliable estimate of its variance.
     #[error("{side} has {n} units, and {needed} are needed")]
     TooFew {
         /// The arm.
@@ -158,17 +158,17 @@ pub enum StatsError {
     /// NaN or infinite.
     #[error("{what} is not a finite number. Leave out what was not measured, and count it")]
     NotFinite {
-        /// What.
+        /// Name of the quantity.
         what: &'static str,
     },
-    /// Outside of what it can be.
+    /// A value outside its allowed range.
     #[error("{what} is {value}; it must be {must}")]
     OutOfRange {
-        /// What.
+        /// Name of the quantity.
         what: &'static str,
-        /// What it is.
+        /// The value.
         value: f64,
-        /// What it has to be: "above 0 and below 1".
+        /// The allowed range: "above 0 and below 1".
         must: &'static str,
     },
     /// Two lists that belong together differ in length.
@@ -210,13 +210,13 @@ pub enum StatsError {
     Beyond {
         /// What was searched.
         what: &'static str,
-        /// Where the search ends.
+        /// End of the searched range.
         limit: f64,
     },
 }
 
 impl StatsError {
-    /// What is still missing, where nothing is wrong.
+    /// The missing data, if the input is valid but insufficient.
     pub const fn not_yet(&self) -> Option<InsufficientData> {
         match self {
             StatsError::NotYet(why) => Some(*why),

@@ -1,5 +1,5 @@
-//! A replay needs no more memory for a long record than for a short one. Each is read by a process of its own, which tells the
-//! most that it ever had.
+//! A replay needs no more memory for a long record than for a short one. Each record is read by its own process, which reports
+//! its peak memory.
 
 #[path = "lab/relay/mod.rs"]
 mod relay;
@@ -48,7 +48,7 @@ fn replays_what_the_variable_names() {
     println!("{CHILD} {} {}", replayed.questions, peak.trim().trim_end_matches(" kB"));
 }
 
-/// Journals of so many runs with so many turns for each prompt.
+/// Compares the peak memory for two journals, each given as its number of runs and of turns per prompt.
 #[track_caller]
 fn compare(short: (usize, u64), long: (usize, u64)) {
     // Compiled here, so that no child has to.

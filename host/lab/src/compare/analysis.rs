@@ -52,7 +52,7 @@ pub fn compare(samples: &[ArmSample], options: &CompareOptions) -> Comparison {
     };
     comparison.notes = notes::of(&comparison, options);
     let mut verdicts = verdict::of(&comparison, &identical(samples, options), options);
-    // Of several, what stops everything comes first, then what can be shipped.
+    // With several candidates, a verdict that stops the experiment comes first, then one that can be shipped.
     let headline =
         verdicts.iter().min_by_key(|verdict| (verdict.decision, Reverse(verdict.more_units))).cloned();
     comparison.verdict = headline.unwrap_or_else(|| verdict::without_candidate(&comparison));
@@ -191,7 +191,7 @@ fn effect(two: &ArmComparison<'_>, control: &str, arm: &str) -> Effect {
         }
         Err(error) => return Effect { not_yet: Some(why(&error, two, control, arm)), ..unanswered },
     };
-    // Ratios of numbers beyond what can be counted are no effect that anybody could read.
+    // A ratio of numbers too large for `f64` is not finite, and cannot be reported as an effect.
     let is_finite = numbers.shown().is_some_and(|shown| {
         [shown.value, shown.lower, shown.upper].iter().all(|end| end.is_finite()) && numbers.p.is_finite()
     });
@@ -211,7 +211,7 @@ fn effect(two: &ArmComparison<'_>, control: &str, arm: &str) -> Effect {
     }
 }
 
-/// Which arm does not vary. A mean that never varies says nothing of how far chance alone could move it, so that no number of
+/// Which arm does not vary. A sample that never varies does not show how far chance alone could move its mean, so no number of
 /// units like these tells more.
 fn same_in_all(two: &ArmComparison<'_>, control: &str, candidate: &str) -> String {
     let unit = two.options.design.unit();

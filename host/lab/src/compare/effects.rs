@@ -20,9 +20,9 @@ pub(super) struct UnitValue {
     pub(super) arrived: u64,
     /// What is counted once.
     pub(super) unit: String,
-    /// On the scale that is tested; none where it is not known, or the run says nothing about it.
+    /// The value on the tested scale; none if it is not known yet, or if the run has no value for this metric.
     pub(super) tested: Option<f64>,
-    /// As a share from 0 to 1, where that can be: what is bet on.
+    /// The value as a share from 0 to 1, if the metric allows it: the input of the betting test.
     pub(super) share: Option<f64>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct EffectEstimate {
     pub(super) relative: Option<ConfidenceInterval>,
     pub(super) p: f64,
     pub(super) method: &'static str,
-    /// The effect over time, where the method gives it by the way.
+    /// The effect over time, if the method computes it anyway.
     path: Vec<SequencePoint>,
 }
 
@@ -86,7 +86,7 @@ impl ArmComparison<'_> {
         }
     }
 
-    /// The effect as units came, at no more than so many moments.
+    /// The effect as units came in, at no more than `most` moments.
     pub(super) fn path(&self, most: usize) -> Vec<SequencePoint> {
         let whole = match self.numbers() {
             Ok(numbers) if numbers.path.is_empty() => numbers,
@@ -113,7 +113,7 @@ impl ArmComparison<'_> {
             .collect()
     }
 
-    /// What the pairing saves, where there is one.
+    /// How much variance the pairing removes, if units are paired.
     pub(super) fn worth(&self) -> Option<VarianceReduction> {
         let found = paired::pairs(&self.pairs(|value| value.tested)).ok()?;
         let spread = (found.control.variance() * found.candidate.variance()).sqrt();
@@ -226,7 +226,7 @@ impl ArmComparison<'_> {
         })
     }
 
-    /// The difference, which is what is tested, and the same as a share of control's mean where control has one.
+    /// The difference, which is the tested quantity, and the same as a share of control's mean if that can be computed.
     fn arm_means(&self) -> MethodResult<(Estimate, Option<Estimate>)> {
         let (control, candidate) = (moments(self.control)?, moments(self.candidate)?);
         let difference = self.two_sample(&control, &candidate, EffectScale::Difference)?;

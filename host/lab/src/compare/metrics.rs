@@ -1,4 +1,4 @@
-//! What is looked at, and how each outcome is read off what a run came to. Compares nothing.
+//! The metrics of a comparison, and how the value of each is taken from the measures of a run. Compares nothing.
 
 use super::{BetterDirection, MetricRole, MetricScale};
 use crate::run_metrics::{CompletionBasis, RunMetrics, RunResult};
@@ -15,7 +15,7 @@ pub(super) struct MetricSpec {
     pub(super) better: BetterDirection,
     pub(super) role: MetricRole,
     pub(super) scale: MetricScale,
-    /// None where the run says nothing about it. Of a log ratio it is above 0.
+    /// None if the run has no value for this metric. For a log ratio it is above 0.
     pub(super) value: fn(&RunMetrics) -> Option<f64>,
 }
 
@@ -167,7 +167,7 @@ fn share_of_one(is: bool) -> f64 {
     f64::from(u8::from(is))
 }
 
-/// A logarithm has to be taken of it: what is 0 was not measured.
+/// The logarithm of the value is taken, so it must be above 0; 0 means not measured.
 fn above_zero(value: f64) -> Option<f64> {
     (value > 0.0).then_some(value)
 }

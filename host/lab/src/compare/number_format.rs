@@ -1,4 +1,4 @@
-//! Numbers of a verdict as people read them. Knows nothing of what they are numbers of.
+//! Formats the numbers of a verdict for people, independent of the metric.
 
 use super::ConfidenceInterval;
 
@@ -35,7 +35,7 @@ pub(super) fn points(share: f64) -> String {
     number(hundred, usize::from(hundred.abs() < 1.0))
 }
 
-/// A digit after the point where the numbers would else say nothing.
+/// Digits after the point: one if an end or the width of the interval is below 1, else none.
 pub(super) fn digits(of: &ConfidenceInterval) -> usize {
     let least =
         [of.lower.abs(), of.upper.abs(), of.upper - of.lower].into_iter().fold(f64::INFINITY, f64::min);
@@ -49,7 +49,7 @@ pub(super) fn number(value: f64, digits: usize) -> String {
     if value < 0.0 && !is_zero { format!("−{text}") } else { text }
 }
 
-/// Two digits are more than anybody can promise.
+/// Rounds up to two significant digits; an estimate of missing units is not more precise than that.
 pub(super) fn round_up(n: u64) -> u64 {
     let mut step = 1;
     while n / step >= 100 {

@@ -1,4 +1,4 @@
-//! What a comparison is given: the runs of each arm, and what was agreed on beforehand. Analyses nothing.
+//! Input of a comparison: the runs of each arm, and the analysis plan that was fixed beforehand. Analyses nothing.
 
 use baton_core::Digest;
 use baton_core::ids::ExperimentId;
@@ -14,7 +14,7 @@ pub struct ArmSample {
     pub arm: String,
     /// The policy that decides in it.
     pub policy: String,
-    /// The component of that policy, where it is known.
+    /// The component of that policy, if known.
     pub component: Option<Digest>,
     /// Its weight; those of all arms need not sum to 1.
     pub weight: f64,
@@ -27,13 +27,13 @@ pub struct ArmSample {
 /// A unit without an outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InvalidUnit {
-    /// Which.
+    /// Id of the unit.
     pub unit: String,
-    /// Why.
+    /// Why it cannot count.
     pub reason: String,
 }
 
-/// How units are put beside each other.
+/// How units are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComparisonDesign {
@@ -41,7 +41,7 @@ pub enum ComparisonDesign {
     Independent,
     /// The i-th unit of each arm met the same world.
     PairedBySeed,
-    /// Runs of one task are no independent evidence: each task counts once in an arm.
+    /// Runs of the same task are not independent evidence: each task counts once in an arm.
     ClusteredByTask,
 }
 
@@ -85,40 +85,40 @@ impl AnalysisSchedule {
     }
 }
 
-/// What becomes of units that are still at work or wait for somebody.
+/// How the comparison treats units that are still running or wait for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnfinishedHandling {
     /// They are listed as not yet known.
     NotYetKnown,
-    /// They count as they stand: nobody waits for them any more.
+    /// They count with their values so far; their end is not awaited.
     AsTheyStand,
 }
 
-/// What was agreed on before anybody looked.
+/// The analysis plan, fixed before the first look at the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompareOptions {
     /// What is compared.
     pub title: String,
-    /// The experiment, which says what was hashed for each run.
+    /// The experiment; it defines the value that is hashed for each run.
     pub experiment: Option<ExperimentId>,
-    /// How units are put beside each other.
+    /// How units are matched.
     pub design: ComparisonDesign,
     /// Who may look when.
     pub looks: AnalysisSchedule,
     /// What becomes of unfinished units.
     pub unfinished: UnfinishedHandling,
-    /// How often a difference may be reported where there is none.
+    /// False-positive rate (alpha).
     pub alpha: f64,
-    /// Chance of finding what is there, for the number of units that would settle it.
+    /// Chance of detecting a real effect; used to compute the number of units that would settle the question.
     pub power: f64,
     /// Units, both arms together, at which a confidence sequence is narrowest.
     pub n_star: f64,
     /// Units that an arm needs before anything is said.
     pub min_per_arm: u64,
-    /// Objectives within this share of control's are no difference that matters.
+    /// Equivalence margin for completed objectives, relative to control.
     pub objectives_margin: f64,
-    /// Tokens within this share of control's are no difference that matters.
+    /// Equivalence margin for tokens, relative to control.
     pub tokens_margin: f64,
     /// Points by which a guardrail may get worse.
     pub guardrail_margin: f64,

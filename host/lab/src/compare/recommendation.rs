@@ -1,11 +1,12 @@
-//! The verdict in plain English: which situation calls for which advice, and how it is said. The only place that decides what a
-//! reader is told to do; pure, and tested situation by situation.
+//! The verdict in plain English: which situation calls for which advice, and its wording. The only module that decides the
+//! advice to the reader; pure, and tested situation by situation.
 
 use super::number_format::{amount, counted, digits, factor, number, round_up, times};
 use super::{Advice, ConfidenceInterval, Recommendation};
 use crate::run_metrics::CompletionBasis;
 
-/// So many times the units there are, and what is asked for is another experiment, not more of this one.
+/// If an answer takes more than this multiple of the units so far, the advice is another experiment, not more units of this
+/// one.
 const OUT_OF_REACH: u64 = 10;
 
 /// Everything that the verdict on one candidate rests on.
@@ -30,7 +31,7 @@ pub(super) struct RecommendationInput<'a> {
     pub(super) alarms: Vec<String>,
     /// Where outcomes are missing unevenly.
     pub(super) attrition: Option<String>,
-    /// Runs that wait for a person, where they are enough to change what the numbers say.
+    /// Runs that wait for the user, if they are enough to change the verdict.
     pub(super) waiting: Option<String>,
     pub(super) objectives: PrimaryOutcome,
     pub(super) tokens: PrimaryOutcome,
@@ -54,14 +55,14 @@ pub(super) struct SecondaryFindings {
 /// A primary outcome.
 #[derive(Clone, Debug)]
 pub(super) enum PrimaryOutcome {
-    /// There is no answer.
+    /// There is no estimate yet.
     NotYet { why: String },
-    /// Nobody measures it.
+    /// No run has a value for it.
     NotMeasured,
-    /// There is no answer, and more units like these would bring none. The means of control and the candidate.
+    /// There is no estimate, and more units like these would not give one. With the means of control and the candidate.
     Inconclusive { why: String, means: Option<(f64, f64)> },
-    /// Share of control by which the candidate differs; of a control that has nothing, or too little to be a divisor, the
-    /// difference itself, beside control's mean.
+    /// Share of control by which the candidate differs. If control's mean is 0, or too small to divide by, the difference
+    /// itself, with control's mean in `of_little`.
     Estimated {
         shown: ConfidenceInterval,
         of_little: Option<f64>,
@@ -71,7 +72,7 @@ pub(super) enum PrimaryOutcome {
     },
 }
 
-/// Where a primary outcome stands, from the side of the candidate.
+/// The conclusion on a primary outcome, from the candidate's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutcomeConclusion {
     Better,
@@ -81,7 +82,7 @@ enum OutcomeConclusion {
     /// It may be better, and is not worse by more than the margin.
     NotWorse,
     Open,
-    /// Nothing can be said of it, however many units there are.
+    /// More units like these would not allow a conclusion.
     Unjudged,
 }
 
@@ -107,7 +108,7 @@ impl PrimaryOutcome {
     fn conclusion(&self, more_is_better: bool) -> Option<OutcomeConclusion> {
         let (shown, is_settled, margin) = match self {
             PrimaryOutcome::NotYet { .. } => return None,
-            // What nobody knows speaks neither for nor against.
+            // An outcome that was not measured counts neither for the candidate nor against it.
             PrimaryOutcome::NotMeasured => return Some(OutcomeConclusion::Same),
             PrimaryOutcome::Inconclusive { .. } => return Some(OutcomeConclusion::Unjudged),
             PrimaryOutcome::Estimated { shown, is_settled, margin, .. } => (shown, is_settled, margin),
@@ -124,7 +125,7 @@ impl PrimaryOutcome {
     }
 }
 
-/// Where there is nobody to compare with.
+/// Advice if there is no candidate to compare with control.
 pub(super) fn no_candidate(control: Option<&str>) -> Vec<String> {
     let first = match control {
         None => "There are no arms, so there is nothing to compare.".to_owned(),
@@ -161,7 +162,7 @@ pub(super) fn recommend(of: &RecommendationInput<'_>) -> Recommendation {
     Recommendation { arm: Some(of.candidate.to_owned()), decision, words, more_units }
 }
 
-/// That the objectives rest on claims, where they do.
+/// Says that the objectives rest on agents' claims, if they do.
 fn claimed(completion: CompletionBasis) -> Option<&'static str> {
     match completion {
         CompletionBasis::Checked => None,
@@ -311,7 +312,7 @@ fn too_early(of: &RecommendationInput<'_>) -> AdviceText {
     (Advice::KeepRunning, None, words)
 }
 
-/// Names each primary outcome that cannot be judged, with what is known of it.
+/// Names each primary outcome that cannot be judged, with the means if they are known.
 fn unjudged(of: &RecommendationInput<'_>) -> Vec<String> {
     let RecommendationInput { control, candidate, .. } = of;
     let outcomes = [("Objectives", "objectives", &of.objectives), ("Tokens", "tokens", &of.tokens)];
@@ -339,7 +340,7 @@ enum OpenOutcome {
     Tokens,
 }
 
-/// The question that is open, and what it would take.
+/// The open question, and the number of units that would settle it.
 fn unsettled(of: &RecommendationInput<'_>, result: &str, open: OpenOutcome) -> AdviceText {
     let RecommendationInput { control, candidate, unit, .. } = of;
     let (open, what, other) = match open {

@@ -14,7 +14,7 @@ use crate::stats::sequential::ConfidenceSequence;
 
 /// Secondary outcomes that a verdict names, of those that are not worse.
 const ALSO_MAX: usize = 3;
-/// If more than this share of the runs wait for a person, what they come to may turn the verdict.
+/// If more than this share of the runs wait for the user, their outcomes may change the verdict.
 const WAITING_SHARE: f64 = 0.05;
 /// Two-sided 95 %, for the width of an interval that was made for one look.
 const NORMAL_95: f64 = 1.959_964;
@@ -24,7 +24,7 @@ pub(super) fn none() -> Recommendation {
     Recommendation { arm: None, decision: Advice::KeepRunning, words: Vec::new(), more_units: None }
 }
 
-/// Where there is no candidate.
+/// The verdict if there is no candidate.
 pub(super) fn without_candidate(comparison: &Comparison) -> Recommendation {
     let words = recommendation::no_candidate(comparison.arms.first().map(|arm| arm.name.as_str()));
     Recommendation { arm: None, decision: Advice::StopBroken, words, more_units: None }
@@ -77,7 +77,7 @@ pub(super) fn of(
         .collect()
 }
 
-/// "17 of 60 runs wait for a person's answer (6 of control, 11 of growth)", if they are enough to change what the numbers say.
+/// "17 of 60 runs wait for a person's answer (6 of control, 11 of growth)", if they are enough to change the verdict.
 fn waiting(comparison: &Comparison, control: &str, candidate: &str) -> Option<String> {
     let two: Vec<_> =
         comparison.arms.iter().filter(|arm| arm.name == control || arm.name == candidate).collect();
@@ -101,7 +101,7 @@ fn primary_outcome(
 ) -> PrimaryOutcome {
     let metric = comparison.metrics.iter().find(|metric| metric.id == id);
     let effect = metric.and_then(|metric| metric.effects.get(candidate));
-    // Agents that report no tokens never will: the verdict then rests on what is known.
+    // Agents that report no tokens never will, so the verdict rests on the other outcomes.
     let is_measured =
         |index: usize| metric.and_then(|metric| metric.arms.get(index)).is_some_and(|arm| arm.n > 0);
     let has_outcomes = comparison.arms.iter().all(|arm| arm.known >= options.min_per_arm);
@@ -129,7 +129,7 @@ fn primary_outcome(
     }
     let is_settled = p.is_some_and(|p| p <= comparison.alpha) && shown.excludes_zero();
     let n = metric.and_then(|metric| units(metric, candidate, options)).unwrap_or(0.0);
-    // The margin is a share of control, and what is tested is the difference.
+    // The margin is a share of control, but the tested quantity is the difference.
     let of_control = if mean > 0.0 { margin * mean } else { margin };
     let margin = if of_little.is_some() { of_control } else { margin };
     let more = match effect.and_then(|effect| effect.absolute) {
@@ -151,8 +151,8 @@ fn units(metric: &Metric, candidate: usize, options: &CompareOptions) -> Option<
     Some(if is_paired { control.min(other) } else { control + other } as f64)
 }
 
-/// Units that are still missing until the interval leaves 0 on the side where it is, or lies within the margin: whichever is
-/// sooner. None where neither is in sight.
+/// Units that are still missing until the interval excludes 0 on the side of its centre, or lies within the margin, whichever
+/// comes first. None if neither is foreseeable.
 fn more(shown: ConfidenceInterval, n: f64, margin: f64, options: &CompareOptions) -> Option<u64> {
     let half = (shown.upper - shown.lower) / 2.0;
     if half <= 0.0 || n < 2.0 {

@@ -1,5 +1,5 @@
-//! Questions that core could put, of every function and every shape. A question is a pure function of seed and index, so
-//! that whoever is shown one can ask it again. What must hold of the answers is in `rules.rs`.
+//! Questions that core could put, of every function and every shape. A question is a pure function of seed and index, so a
+//! reported one can be asked again. The rules for the answers are in `rules.rs`.
 
 use baton_core::decision::{Assessment, CompletionDecision, QuotaCause, Staleness, Verdict};
 use baton_core::observation::{
@@ -65,7 +65,7 @@ const FACTS: usize = 5;
 const CRITICAL_FILES: usize = 20;
 /// Bytes of each text of a handoff when its session is judged.
 const HANDOFF_BYTES: usize = 1 << 10;
-/// Objectives beside those of a prompt.
+/// Open objectives besides those of a prompt.
 const OTHERS_OPEN: usize = 64;
 /// Kinds of secrets that a host can tell apart.
 const SECRETS: usize = 20;
@@ -264,7 +264,8 @@ fn scope(rng: &mut QuestionRng) -> SplittingObservation {
     let occasion = rng.pick(SPLIT_OCCASIONS);
     let objectives = views::objectives(rng);
     let progress = views::progress_of(rng, &objectives);
-    // Most phases are split for the first time, where they may be: a policy that splits by what it sees is asked about such.
+    // In most questions the phase has not been split before, so that it may be split: a policy that splits by what it observes
+    // needs such questions.
     let depth = if rng.one_in(4) { rng.number32(views::DEPTH) } else { 0 };
     let requested = (occasion == SplitTrigger::Requested).then(|| request(rng, views::open_ids(&objectives)));
     let prompts = rng.number32(u32::MAX);
@@ -288,7 +289,7 @@ fn scope(rng: &mut QuestionRng) -> SplittingObservation {
     }
 }
 
-/// Groups of what is open; agents forget some, name some twice, and make others up.
+/// Groups of open objectives, as an agent would request them: some forgotten, some named twice, some made up.
 fn request(rng: &mut QuestionRng, open: Vec<ObjectiveId>) -> SplitRequestView {
     let count = 1 + rng.count(views::OBJECTIVES - 1);
     let mut groups: Vec<SplitGroup> =
@@ -452,7 +453,7 @@ fn handoff_texts(rng: &mut QuestionRng) -> Vec<String> {
     vec![rng.text_of_host(TAIL_BYTES), rng.text_of_host(FINDINGS_BYTES)]
 }
 
-/// What is missing is named in the document, since that is where the host has it from.
+/// The document names what is missing, because the host reads it from there.
 fn review(rng: &mut QuestionRng) -> (ReviewObservation, String) {
     let open_objectives = views::open_ids(&views::objectives(rng));
     let missing_files: Vec<String> =

@@ -11,7 +11,7 @@ const TEXT_BUDGET_BYTES: usize = 128 << 10;
 /// Bytes of a text that are thrown piece by piece.
 const RANDOM_TEXT_BYTES: usize = 512;
 
-/// One throw in so many is as long as it may be, where a question is huge.
+/// In a huge question, one text in this many has the maximum length.
 const LONG_ONE_IN: usize = 4;
 
 /// How much there is in a question.
@@ -39,8 +39,8 @@ const SIZES: [QuestionSize; 8] = [
     QuestionSize::Huge,
 ];
 
-/// What texts are made of: characters of one to four bytes, marks and joiners, both directions, line ends, what has a
-/// meaning in markdown, JSON or a prompt, and the words that policies look for.
+/// Pieces of generated texts: characters of one to four bytes, marks and joiners, both directions, line ends, syntax of
+/// markdown, JSON and prompts, and the words that policies look for.
 const PIECES: [&str; 48] = [
     " ",
     "word ",
@@ -101,7 +101,7 @@ pub(super) struct QuestionRng {
 }
 
 impl QuestionRng {
-    /// For the `index`th question of a seed; `use_for` keeps apart what is thrown for different ends.
+    /// For the `index`th question of a seed; `use_for` separates the random streams of different uses.
     pub(super) fn new(seed: u64, index: u64, use_for: u64) -> Self {
         let mut key = [0; 32];
         for (place, number) in [seed, index, use_for].into_iter().enumerate() {
@@ -125,7 +125,7 @@ impl QuestionRng {
         from[self.below(from.len())]
     }
 
-    /// True once in so many throws.
+    /// True with a chance of one in `throws`.
     pub(super) fn one_in(&mut self, throws: usize) -> bool {
         self.below(throws) == 0
     }
@@ -194,7 +194,7 @@ impl QuestionRng {
         text
     }
 
-    /// Takes the room of so many bytes; false if there is not as much left.
+    /// Takes `bytes` bytes from the remaining size; false if fewer are left.
     pub(super) fn try_reserve(&mut self, bytes: usize) -> bool {
         let left = self.remaining_bytes.checked_sub(bytes);
         self.remaining_bytes = left.unwrap_or(self.remaining_bytes);

@@ -1,5 +1,5 @@
-//! The kit itself: its questions are what they are said to be, and each rule finds whoever breaks it and nobody else. What
-//! real components come to is in `tests/lab/conformance.rs`.
+//! The kit itself: its questions have the documented shape, and each rule finds the policies that break it and no others. The
+//! results of real components are checked in `tests/lab/conformance.rs`.
 
 mod golden;
 mod rule_violations;

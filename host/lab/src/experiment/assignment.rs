@@ -1,5 +1,5 @@
-//! Which arm a new run gets, and how the arm is laid over its workflow. Pure: reads no file, and writes down nothing but what the
-//! run's first input will say.
+//! The assignment of a new run to an arm, and how the arm is laid over the run's workflow. Pure: reads no file; the assignment
+//! is recorded in the run's first input only.
 
 use std::path::{Path, PathBuf};
 
@@ -24,9 +24,9 @@ pub struct AssignmentContext<'a> {
     pub workflow: &'a Workflow,
     /// Where, canonical.
     pub workspace: &'a Path,
-    /// An id that no other run has: what is hashed where the run itself is the unit.
+    /// An id that no other run has: hashed if the run itself is the unit.
     pub fresh_unit: &'a str,
-    /// What the run that this one is begun in place of takes part in.
+    /// The assignments of the run that this one replaces.
     pub inherited: &'a [Assignment],
 }
 
@@ -48,9 +48,9 @@ pub enum IneligibilityReason {
     },
     /// Another experiment, which was started earlier, decides the same in this run.
     DecidedByOther {
-        /// Which.
+        /// The earlier experiment.
         by: String,
-        /// What.
+        /// The capability that both decide.
         capability: Capability,
     },
     /// Coverage leaves this unit out.
@@ -86,7 +86,7 @@ impl std::fmt::Display for IneligibilityReason {
     }
 }
 
-/// A run that takes part.
+/// The assignment of an enrolled run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmAssignment<'a> {
     /// What goes into its first input.
@@ -165,8 +165,8 @@ pub fn enrol<'a>(
     assign(definition, version, unit).ok_or(IneligibilityReason::NotCovered)
 }
 
-/// Whether a run is one that the experiment is about. An arm decides in the whole run or not at all: where a role or a phase
-/// chooses for itself what the arms decide, the run is left alone.
+/// Whether the experiment applies to a run. An arm decides in the whole run or not at all: if a role or a phase has its own
+/// choice for a capability that the arms decide, the run is not enrolled.
 pub fn fits(version: &ExperimentVersion, work: &AssignmentContext<'_>) -> Result<(), IneligibilityReason> {
     if !version.is_running() {
         return Err(IneligibilityReason::NotRunning);

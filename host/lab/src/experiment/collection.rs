@@ -1,6 +1,6 @@
-//! What became of the runs of an experiment: the journals of every workspace of the state root are looked through, by the first entry
-//! of each run, and those that take part are measured. What was measured is remembered beside the definition, since a journal only
-//! grows: a run whose last entry is the same came to the same. The memory may be lost, broken or thrown away at any time.
+//! Outcomes of the runs of an experiment. The journals of every workspace of the state root are searched by the first entry of
+//! each run, and the enrolled runs are measured. The measures are cached next to the definition. Since a journal only grows, a
+//! run with the same last entry has the same measures. The cache may be lost, broken or deleted at any time.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,16 @@ use super::definition::ExperimentError;
 use super::store::ExperimentStore;
 use crate::run_metrics::{RunMetrics, measure};
 
-/// Of the remembered measures. It grows when a measure changes its meaning; older ones are then measured anew.
+/// Schema of the cached measures. It is increased when a measure changes its meaning; measures with an older schema are then
+/// taken again.
 const MEMORY_SCHEMA: u32 = 4;
 
-/// A run that takes part.
+/// An enrolled run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentRun {
-    /// Where.
+    /// The workspace of its journal.
     pub workspace: PathBuf,
-    /// Which.
+    /// Its id.
     pub run: RunId,
     /// When it began.
     pub started_at: UnixMs,
@@ -32,7 +33,7 @@ pub struct ExperimentRun {
     pub assignment: Assignment,
     /// Who decided what when it began.
     pub bindings: Vec<PolicyBinding>,
-    /// What it came to so far; why that cannot be told.
+    /// Its measures so far, or why they cannot be read.
     pub measures: Result<RunMetrics, String>,
 }
 
@@ -41,7 +42,7 @@ pub struct ExperimentRun {
 pub struct CollectedRuns {
     /// Its runs, all versions, in the order in which they began.
     pub records: Vec<ExperimentRun>,
-    /// Journals, and runs of them, that cannot be read: whether they take part nobody knows.
+    /// Journals, and runs in them, that cannot be read, so that it is unknown whether they are enrolled.
     pub unreadable: Vec<(PathBuf, String)>,
 }
 

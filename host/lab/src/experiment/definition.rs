@@ -1,5 +1,5 @@
-//! What an experiment is: its arms, how they share out the units, what they decide, and what it is judged by. Plain data and its
-//! rules; where it is kept is the catalogue's.
+//! The definition of an experiment: its arms, their shares of the units, the capabilities that they decide, and the analysis
+//! plan. Plain data and its rules; `store.rs` keeps it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub const HASH_VERSION: u32 = 2;
 /// A name becomes a folder, and is read aloud.
 const NAME_BYTES_MAX: usize = 64;
 
-/// More arms than this and none of them ever gets enough units.
+/// With more arms, none of them would ever get enough units.
 const ARMS_MAX: usize = 10;
 
 /// Why something about an experiment did not work.
@@ -51,7 +51,7 @@ pub enum ExperimentError {
         /// What is wrong.
         why: String,
     },
-    /// There is none of this name.
+    /// No experiment has this name.
     #[error("there is no experiment {name}; {known}")]
     UnknownExperiment {
         /// What was asked for.
@@ -92,7 +92,7 @@ pub enum UnitKind {
     /// Every run for itself.
     #[default]
     Run,
-    /// The same work always gets the same arm; its runs are no independent evidence, and are counted as one.
+    /// The same work always gets the same arm; its runs are not independent evidence, and are counted as one.
     Task,
 }
 
@@ -116,7 +116,7 @@ pub struct ExperimentVersion {
     pub started_at: UnixMs,
     /// Whether it still does.
     pub state: VersionState,
-    /// The part of all units that takes part.
+    /// Fraction of units to enrol, from 0 to 1.
     pub coverage: f64,
     /// What the arms decide; everything else is decided as the workflow says.
     pub decides: Vec<Capability>,
@@ -135,16 +135,16 @@ pub struct ExperimentVersion {
 pub enum VersionState {
     /// It does.
     Running,
-    /// A person ended it.
+    /// The user ended it.
     Stopped {
-        /// When.
+        /// Time of the stop.
         at: UnixMs,
         /// Why, as they said.
         why: String,
     },
-    /// A guardrail ended it. Runs that have begun go on.
+    /// A guardrail ended it. Runs that have begun continue.
     Tripped {
-        /// When.
+        /// Time at which the guardrail tripped.
         at: UnixMs,
         /// Which, and by what.
         why: String,
@@ -161,7 +161,7 @@ pub struct ExperimentArm {
     pub reference: String,
     /// What its component is called.
     pub policy: String,
-    /// Its component, whose bytes are kept beside the definition.
+    /// Its component, whose bytes are kept next to the definition.
     pub component: Digest,
     /// Its share of the units, of 1 together.
     pub weight: f64,
@@ -176,7 +176,7 @@ pub struct ExperimentArm {
     pub unchecked: bool,
 }
 
-/// Which runs an experiment is about; all of them where nothing is said.
+/// Which runs an experiment applies to; an absent field matches every run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunTargeting {
@@ -188,15 +188,15 @@ pub struct RunTargeting {
     pub workspace: Option<PathBuf>,
 }
 
-/// How an experiment is judged; agreed on before anybody looked.
+/// The analysis plan of an experiment, fixed before the first look at the data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnalysisPlan {
-    /// How often it may find what is not there, however often anybody looks.
+    /// False-positive rate (alpha), valid for any number of looks.
     pub alpha: f64,
-    /// Objectives within this share of control's are no difference that matters.
+    /// Equivalence margin for completed objectives, relative to control.
     pub objectives_margin: f64,
-    /// Tokens within this share of control's are no difference that matters.
+    /// Equivalence margin for tokens, relative to control.
     pub tokens_margin: f64,
     /// By how much a share that must not get worse (finished runs, runs without a fault, without a timeout) may do so.
     pub guardrail_margin: f64,
@@ -221,7 +221,7 @@ impl ExperimentDefinition {
         self.versions.iter().find(|version| version.version == number)
     }
 
-    /// What is wrong with it, if anything: a file may have been written by anybody.
+    /// Checks the definition and returns the first mistake: a file may have been written by hand.
     pub fn check(&self) -> Result<(), String> {
         checked_name(self.name.as_str())?;
         if self.schema != SCHEMA {
@@ -306,7 +306,7 @@ impl ExperimentVersion {
         bucketing::ranges(self.arms.len(), self.coverage, Some(&self.weights()))
     }
 
-    /// In what another one differs, so that its units must not be counted with those of this one. Nothing where it is the same.
+    /// The difference to another version that forbids counting their units together; none if there is no such difference.
     pub fn differs_from(&self, other: &ExperimentVersion) -> Option<String> {
         let names = |version: &ExperimentVersion| {
             version.arms.iter().map(|arm| arm.name.as_str().to_owned()).collect::<Vec<_>>().join(", ")

@@ -1,13 +1,13 @@
-//! What stops an experiment from taking more units: an arm that does harm for certain, or an assignment that is not random. It is the very
-//! comparison that the report shows, looked at before each run begins; that it may be looked at so often is what its sequential
-//! methods are for. Never touches a run that is at work.
+//! The guardrails that stop an experiment from enrolling more units: an arm that certainly does harm, or an assignment that is
+//! not random. They use the same comparison as the report, evaluated before each run begins; its sequential methods allow that
+//! many looks. Never changes a live run.
 
 use super::collection::CollectedRuns;
 use super::definition::{ExperimentDefinition, ExperimentVersion};
 use super::units::{join, options};
 use crate::compare::{CheckResult, Comparison, compare};
 
-/// Points of a path that nobody looks at.
+/// Points of the path, which the guard does not use.
 const NO_PATH: usize = 1;
 
 /// What came of a look at a version of an experiment.
@@ -15,12 +15,12 @@ const NO_PATH: usize = 1;
 pub struct GuardrailReport {
     /// Everything that a report says.
     pub comparison: Comparison,
-    /// What is wrong, in sentences; empty where nothing is.
+    /// The alarms, in sentences; empty if there are none.
     pub alarms: Vec<String>,
 }
 
-/// Compares the arms of a version. An alarm here is one for whoever reads: it includes outcomes that are missing more often in one
-/// arm, which running work may explain, and which therefore stops nothing by itself.
+/// Compares the arms of a version. These alarms are for the reader: they include outcomes that are missing more often in one
+/// arm. Running work may explain those, so they do not stop the experiment.
 pub fn report(
     definition: &ExperimentDefinition,
     version: &ExperimentVersion,
@@ -33,7 +33,7 @@ pub fn report(
     guarded
 }
 
-/// Why a version has to take no more units, in sentences; empty where it may go on.
+/// Why a version must not enrol more units, in sentences; empty if it may continue.
 pub fn guard(
     definition: &ExperimentDefinition,
     version: &ExperimentVersion,

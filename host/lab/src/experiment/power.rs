@@ -1,5 +1,5 @@
-//! How many units an experiment takes to find an effect that is worth having, from what runs came to so far or from numbers that a
-//! person knows. Both answers: for one look at a fixed number of units, and for looking as often as one likes.
+//! Sample size for a minimum detectable effect, from the outcomes of past runs or from numbers that the user gives. Two
+//! answers: for one look at a fixed number of units, and for any number of looks.
 
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +77,7 @@ pub struct PastRuns {
     pub ln_tokens_sd: f64,
 }
 
-/// Sums up runs that are over. Nothing of fewer than two: then there is no telling how much they differ.
+/// Summarises runs that are over. None for fewer than two runs, whose spread is unknown.
 pub fn past<'a>(runs: impl IntoIterator<Item = &'a RunMetrics>) -> Result<Option<PastRuns>, StatsError> {
     let over: Vec<&RunMetrics> = runs.into_iter().filter(|run| run.standing.is_final()).collect();
     if over.len() < 2 {

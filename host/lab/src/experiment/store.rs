@@ -1,10 +1,10 @@
-//! Where experiments are kept: a folder each below the state root, with the definition, the bytes of every component that an arm
-//! ever had, and what was measured so far. Knows nothing of runs.
+//! Storage of experiments: a folder each below the state root, with the definition, the bytes of every component that an arm
+//! ever had, and the measures so far. Reads no runs.
 //!
 //! ```text
-//! experiments/split-v2/experiment.json     what it is
-//! experiments/split-v2/components/<hex>    what its arms decide with, whatever became of the files that were named
-//! experiments/split-v2/outcomes.json       measures of its runs, to be thrown away at will
+//! experiments/split-v2/experiment.json     its definition
+//! experiments/split-v2/components/<hex>    the components of its arms, independent of the files that they were copied from
+//! experiments/split-v2/outcomes.json       cached measures of its runs, may be deleted at any time
 //! ```
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -17,7 +17,7 @@ use baton_core::ids::ExperimentId;
 
 use super::definition::{ExperimentDefinition, ExperimentError, checked_name};
 
-/// A definition is a few kilobytes; what is larger was not written by this program.
+/// A definition is a few kilobytes; a larger file was not written by this program.
 const DEFINITION_BYTES_MAX: u64 = 1 << 20;
 
 /// The largest component that a host loads, and some more.
@@ -117,7 +117,7 @@ impl ExperimentStore {
         replace(&folder, DEFINITION, &text)
     }
 
-    /// Keeps a component, so that an arm stays what it was.
+    /// Keeps a component, so that the arm does not change if the original file does.
     pub fn keep(
         &self,
         name: &ExperimentId,
@@ -133,7 +133,7 @@ impl ExperimentStore {
         Ok(digest)
     }
 
-    /// The bytes of a component of an arm; refused where they are no longer what they were.
+    /// The bytes of an arm's component; an error if they no longer match its digest.
     pub fn component(&self, name: &ExperimentId, digest: &Digest) -> Result<Vec<u8>, ExperimentError> {
         let path = self.folder(name.as_str()).join(COMPONENTS).join(digest.hex());
         let bytes = read_bounded(&path, COMPONENT_BYTES_MAX).map_err(io("read the component", &path))?;
@@ -144,7 +144,7 @@ impl ExperimentStore {
         Ok(bytes)
     }
 
-    /// What may be thrown away at will; nothing where there is none, or it cannot be read.
+    /// The cached measures, which may be deleted at any time; none if they are missing or cannot be read.
     pub fn read_cache(&self, name: &ExperimentId) -> Option<Vec<u8>> {
         std::fs::read(self.folder(name.as_str()).join(CACHE)).ok()
     }
@@ -182,7 +182,7 @@ fn read_bounded(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// Puts a file in place of the one of that name: either of them is there at any moment, also after a power cut.
+/// Puts a file in place of the one of that name: one of the two exists at any moment, also after a power cut.
 fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
     let path = folder.join(name);
     let temporary = folder.join(format!(".{name}.{}", std::process::id()));

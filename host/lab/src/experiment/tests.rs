@@ -180,7 +180,7 @@ fn a_run_that_does_not_fit_is_left_alone_whatever_arm_it_would_get() {
         of(&definition, &narrow, &[]),
         IneligibilityReason::NarrowerChoice { capability: Capability::Handoff, .. }
     ));
-    // What the arms do not decide is nobody's concern.
+    // A choice for a capability that the arms do not decide does not exclude the run.
     let mut elsewhere = Workflow::default();
     let layer = PolicyLayer { all: None, by_capability: [(Capability::Compaction, choice)].into() };
     elsewhere.policies.phases.insert("10".into(), layer);
@@ -237,7 +237,7 @@ fn another_arm_or_weight_is_another_version() {
     let mut other = version.clone();
     other.analysis.alpha = 0.01;
     assert!(other.differs_from(&version).unwrap().contains("alpha"));
-    // When it began and how it stands is no part of what it is.
+    // Its start and its state do not count as differences.
     let later = ExperimentVersion { version: 2, started_at: UnixMs(9), ..version.clone() };
     assert_eq!(later.differs_from(&version), None);
 }

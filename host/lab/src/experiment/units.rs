@@ -1,5 +1,5 @@
-//! From runs to units, and from units to the samples that are compared. A unit counts for the arm that it was given, whatever became
-//! of it (intention to treat); what cannot count is listed with its reason, never dropped.
+//! From runs to units, and from units to the samples that are compared. A unit counts for its assigned arm, however its run
+//! ended (intention to treat). A unit that cannot count is listed with its reason, never dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub struct ExperimentUnits {
     pub samples: Vec<ArmSample>,
     /// Runs that claim an arm that the experiment does not have.
     pub unknown_arm_runs: Vec<InvalidUnit>,
-    /// Runs that were begun again, and count with what came in their place.
+    /// Runs that were started again, and count together with the runs that replaced them.
     pub replaced: u64,
     /// What a reader has to know besides.
     pub notes: Vec<String>,
@@ -29,7 +29,7 @@ pub struct ExperimentUnits {
 pub enum ExclusionReason {
     /// What became of it cannot be read.
     Unreadable(String),
-    /// The experiment would have given it something else: somebody wrote it by hand, or the assignment is not random.
+    /// The experiment would have assigned another arm: the assignment was written by hand, or is not random.
     NotGiven(String),
     /// It began with another component than its arm has.
     OtherComponent(String),
@@ -50,7 +50,7 @@ impl std::fmt::Display for ExclusionReason {
     }
 }
 
-/// Joins what a version assigned to what became of it.
+/// Joins the assignments of a version to their outcomes.
 pub fn join(
     definition: &ExperimentDefinition,
     version: &ExperimentVersion,
@@ -175,15 +175,15 @@ impl UnitRuns<'_> {
         Ok(whole)
     }
 
-    /// The reason with the place, so that a person can look.
+    /// The reason with the location of the run, so that the user can look at it.
     fn with_location(&self, why: &str) -> String {
         let newest = self.newest();
         format!("run {} in {}: {why}", newest.run, newest.workspace.display())
     }
 }
 
-/// Runs by unit. Where the run is the unit, a run that was stopped goes with the next one of its unit, which was begun in its place;
-/// where the task is, every run stands for itself and the comparison clusters them.
+/// Runs by unit. If the run is the unit, a stopped run is grouped with the next run of its unit, which replaced it. If the task
+/// is the unit, every run counts separately and the comparison clusters them.
 fn units<'a>(
     definition: &ExperimentDefinition,
     version: &ExperimentVersion,

@@ -1,4 +1,4 @@
-//! Why a recording does not become a run. Each names the file, and the line where there is one.
+//! Why a recording cannot become a run. Each names the file, and the line if there is one.
 
 use baton_store::StoreError;
 
@@ -15,15 +15,15 @@ pub enum ImportError {
     /// The file has no line.
     #[error("{file} is empty: there is nothing to import")]
     Empty {
-        /// Which.
+        /// The file.
         file: String,
     },
-    /// The file is longer than what is held in memory.
+    /// The file exceeds the size that is held in memory.
     #[error(
         "{file} has {bytes} bytes, and a recording may have {RECORDING_BYTES_MAX}: import its sessions one by one"
     )]
     TooLarge {
-        /// Which.
+        /// The file.
         file: String,
         /// How long.
         bytes: u64,
@@ -31,10 +31,10 @@ pub enum ImportError {
     /// No format fits, or more than one.
     #[error("{file} is of no format that is known for sure: say which with --as ({})", ImportFormat::names())]
     UnknownFormat {
-        /// Which.
+        /// The file.
         file: String,
     },
-    /// A line cannot be what it should be.
+    /// A line is invalid.
     #[error("{file}:{line}: {why}")]
     Broken {
         /// Which file.
@@ -57,17 +57,17 @@ pub enum ImportError {
     TooLong {
         /// Which file.
         file: String,
-        /// Where it was given up.
+        /// The line at which the import gave up.
         line: u64,
         /// What is allowed.
         rows: usize,
     },
-    /// Core does not take what the recording shows: a mistake of the import.
+    /// Core refuses an input made from the recording: a bug in the import.
     #[error("{file}:{line}: {why}. This is a mistake in baton, please report it; nothing was imported")]
     Impossible {
         /// Which file.
         file: String,
-        /// Where.
+        /// Line in the file, from 1.
         line: u64,
         /// What core says.
         why: String,

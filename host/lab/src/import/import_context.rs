@@ -1,5 +1,5 @@
-//! The workflow that an imported run has, and who decides in it: what stands in for what nobody wrote down. Bounds of the
-//! host are set so that none of them cuts a recording short.
+//! The workflow of an imported run and its policies, which replace what the recording does not contain. The host's bounds are
+//! set so that none of them cuts a recording short.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ use super::{ImportError, ImportFormat, ImportRequest};
 /// The one phase of an imported run, and the role of its agents. No table names turns for it.
 pub(super) const RECORDED: &str = "recorded";
 
-/// Longer than any recording: a silence is not looked at, since nobody knows what the agent would have done if a host had
-/// stirred it.
+/// Longer than any recording: silences are not treated as stalls, since the recording does not show how the agent would have
+/// reacted to a host's intervention.
 const NO_HEARTBEAT: DurationMs = DurationMs::from_mins(100 * 365 * 24 * 60);
 
 /// Bytes of a workflow's name: it becomes a part of paths.
@@ -37,7 +37,7 @@ pub(super) struct ImportContext<'a> {
 }
 
 impl ImportContext<'_> {
-    /// The first input of the run, with so many objectives.
+    /// The first input of the run, with this number of objectives.
     pub(super) fn started(&self, objectives: usize, bindings: Vec<PolicyBinding>) -> Input {
         let workflow = self.workflow(objectives);
         let names = RunNames { run: self.run.as_str(), workflow: &workflow.name, goal: &workflow.goal };
@@ -144,7 +144,8 @@ impl BuiltinDecider {
         Ok(Self { router, built_in })
     }
 
-    /// Its answer. How long that took is no property of the recording: the same one gives the same journal.
+    /// The policy's answer, with a duration of 0: the time of the import is not a property of the recording, and the same
+    /// recording must give the same journal.
     pub(super) fn decide(&self, scope: &PolicyScope, question: &PolicyRequest) -> RoutedDecision {
         let decided = self.router.decide_in(scope, question);
         RoutedDecision { label: Provenance { duration_us: 0, ..decided.label }, ..decided }

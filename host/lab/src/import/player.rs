@@ -1,5 +1,5 @@
-//! Plays a recording to the machine of every run: what the recorded agent said goes in, and what core wants done is answered
-//! with what the recording shows. Performs nothing and writes nothing; where core wants what is not recorded, the run ends.
+//! Plays a recording to the state machine of every run: the recorded agent's events are the inputs, and core's intents get the
+//! recorded outcomes. Performs nothing and writes nothing. The run ends if core wants something that is not recorded.
 
 mod effects;
 mod sessions;
@@ -54,7 +54,7 @@ pub(super) struct ImportedRun {
 }
 
 impl ImportedRun {
-    /// Objectives that the recording shows: each prompt that was answered was one, and so is what was never finished.
+    /// Objectives that the recording shows: each answered prompt was one, and unfinished work is one more.
     pub(super) fn objectives(&self) -> usize {
         let done = self.run.view(self.at).map_or(0, |view| view.objectives().0) as usize;
         let is_open = self.verdicts.last().is_none_or(|last| last.verdict != DONE);
@@ -87,7 +87,7 @@ impl ImportedRun {
     }
 }
 
-/// Plays a recording as the work on so many objectives.
+/// Plays a recording as the work on this number of objectives.
 pub(super) fn play(
     script: &Timeline,
     setting: &ImportContext<'_>,
@@ -143,7 +143,7 @@ struct ImportPlayer<'p> {
     /// Prompts of the newest of them that were sent.
     prompt: usize,
     at_work: Option<SessionId>,
-    /// Core ended a session that goes on in the recording: what comes after it is of no use.
+    /// Core ended a session that continues in the recording: its later events cannot be used.
     is_off_recording: bool,
     /// Paths that tools wrote.
     written: BTreeSet<String>,
@@ -178,7 +178,7 @@ impl<'p> ImportPlayer<'p> {
         }
     }
 
-    /// The recording is over, and the run is not: whatever it waits for did not come.
+    /// Stops the run: the recording is over while the run still waits for something.
     fn stop(&mut self) -> Result<(), ImportError> {
         let why = match self.waits_for_provider() {
             true => "the recording ends while a provider's limit is waited for",
@@ -189,7 +189,7 @@ impl<'p> ImportPlayer<'p> {
         while let Some(intent) = self.wanted.pop_front() {
             self.perform(intent)?;
         }
-        // So that no later run of the same name goes on with it.
+        // So that no later run of the same name continues this one.
         self.take(Input::SetAside)
     }
 
@@ -281,7 +281,7 @@ impl<'p> ImportPlayer<'p> {
         self.take(Input::Decided { request_id, result, label: Box::new(label) })
     }
 
-    /// Keeps what is said of a prompt or a session that is over.
+    /// Keeps the verdict on a prompt or a session that is over.
     fn judged(&mut self, occasion: AssessTrigger, said: &Assessment) {
         if matches!(occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded) {
             let (file, line) = self.place;
@@ -315,7 +315,8 @@ impl<'p> ImportPlayer<'p> {
         self.played.at = self.played.at.max(next);
     }
 
-    /// Core waits. Where the recorded agent did not wait as long, everything after it is so much later.
+    /// Core waits until the deadline. If the recorded agent waited for a shorter time, all later events are shifted by the
+    /// difference.
     fn wait_until(&mut self, deadline: UnixMs) {
         self.played.at = self.played.at.max(deadline);
         let next = self.upcoming().and_then(|told| told.at);

@@ -1,5 +1,5 @@
-//! The lines of a recorded stream, and what its decoder says of each. A live host takes what it gets; a recording that is
-//! not whole is refused, since nobody could say what it would have shown.
+//! The lines of a recorded stream, and the events that its decoder makes of each. A live host accepts an incomplete stream. An
+//! incomplete recording is refused, since the missing part could have changed the result.
 
 use std::borrow::Cow;
 

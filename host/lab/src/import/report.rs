@@ -1,4 +1,5 @@
-//! What an import came to: what was played, what the recording decided itself, what nobody could know, and where it ends.
+//! The report of an import: what was played, what the recording decided itself, which facts were missing, and where the run
+//! ends.
 
 use baton_core::SessionId;
 use baton_core::view::RunStatus;
@@ -13,7 +14,7 @@ pub const NOTES_KEPT: usize = 20;
 pub struct ImportReport {
     /// From which files.
     pub imported: ImportedRecording,
-    /// How the run stands.
+    /// Status of the run.
     pub status: RunStatus,
     /// Sessions of the run.
     pub sessions: u32,
@@ -35,7 +36,7 @@ pub struct ImportReport {
     pub masked_lines: u64,
     /// What the policy says of each prompt and session that ended.
     pub verdicts: Vec<ImportedVerdict>,
-    /// What a person should know, in the order of the recording.
+    /// Notes to the user, in the order of the recording.
     pub notes: Vec<ImportNote>,
     /// How many more notes there are.
     pub notes_beyond: u64,
@@ -48,26 +49,26 @@ pub struct ImportReport {
 pub struct ImportedVerdict {
     /// In which file.
     pub file: String,
-    /// Where.
+    /// Line in the file, from 1.
     pub line: u64,
     /// The session in the run.
     pub session: Option<SessionId>,
-    /// Which prompt of it, from 1; 0 where it got none.
+    /// Number of the prompt in its session, from 1; 0 if the session got none.
     pub prompt: u32,
     /// The verdict by its name; `completed` or `unfinished` of a prompt that was answered.
     pub verdict: &'static str,
-    /// Why.
+    /// The policy's reason.
     pub reason: String,
 }
 
-/// Something that a person should know.
+/// A note to the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImportNote {
     /// About which file.
     pub file: String,
-    /// Where.
+    /// Line in the file, from 1.
     pub line: u64,
-    /// What.
+    /// Text of the note.
     pub what: String,
 }
 

@@ -9,14 +9,14 @@ use super::{ImportError, RecordedFile, recorded_lines, turn_log};
 /// Signals after an answer that wait to see whether another prompt begins.
 const PENDING_SIGNALS_MAX: usize = 1024;
 
-/// An event, where it stands, and when it was.
+/// An event with its line and its time.
 #[derive(Clone, Debug)]
 pub(super) struct TimelineEvent {
     /// Line in its file, from 1.
     pub(super) line: u64,
-    /// When, where the recording says.
+    /// Its time, if the recording has one.
     pub(super) at: Option<UnixMs>,
-    /// What.
+    /// The event itself.
     pub(super) event: AgentEvent,
 }
 
@@ -27,11 +27,11 @@ pub(super) struct TimelineSession {
     pub(super) file: usize,
     /// Until it was ready.
     pub(super) startup: Vec<TimelineEvent>,
-    /// The recording says when it was ready; where it was at work without a word of it, it was ready before.
+    /// Whether the recording has the event that it was ready. Without it, a session at work was ready before.
     pub(super) has_ready_event: bool,
-    /// Each to its end and what came behind it.
+    /// The prompts, each with the events up to its end and those after it.
     pub(super) prompts: Vec<Vec<TimelineEvent>>,
-    /// How it ended, where that is known.
+    /// How it ended, if known.
     pub(super) exit: Option<ProcessExit>,
     /// Its last line.
     pub(super) last_line: u64,
@@ -72,27 +72,27 @@ impl Timeline {
         self.sessions.iter().map(|session| session.prompts.len()).sum::<usize>().max(1)
     }
 
-    /// Everything that was told, in order.
+    /// All events, in order.
     pub(super) fn told(&self) -> impl Iterator<Item = &TimelineEvent> {
         self.sessions
             .iter()
             .flat_map(|session| session.startup.iter().chain(session.prompts.iter().flatten()))
     }
 
-    /// When it began, where the recording says.
+    /// When it began, if the recording has times.
     pub(super) fn began_at(&self) -> Option<UnixMs> {
         self.told().find_map(|told| told.at)
     }
 
-    /// The recording has times of its own.
+    /// Whether the recording has times.
     pub(super) fn has_times(&self) -> bool {
         self.began_at().is_some()
     }
 }
 
 impl TimelineSession {
-    /// Cuts what was told into prompts. A new one begins where the agent is at work again after it had answered; an error
-    /// that was told in between belongs to it.
+    /// Cuts the events into prompts. A new prompt begins when the agent is at work again after an answer; an error event in
+    /// between belongs to the new prompt.
     pub(super) fn new(
         file: usize,
         told: Vec<TimelineEvent>,
@@ -105,7 +105,7 @@ impl TimelineSession {
         let until = match (has_ready_event, ready, at_work) {
             (true, Some(ready), _) => ready + 1,
             (_, _, Some(_)) => 0,
-            // It came to nothing: whatever was said was said on the way.
+            // The session never got to work: all its events belong to the startup.
             _ => told.len(),
         };
         let was_prompted = has_ready_event || at_work.is_some();

@@ -142,7 +142,7 @@ pub(super) fn sessions(
     if last == 0 {
         return Err(ImportError::Empty { file: file.name.to_owned() });
     }
-    // What the command line knows of the process holds for the session that nothing else is told of.
+    // The exit given on the command line is that of the last session, which has no other record of its end.
     reader.finish(last, file.exit);
     Ok(masked)
 }

@@ -1,5 +1,5 @@
-//! A candidate on several runs: sums over all of them, and what is worth showing of each. Runs are independent, so several are
-//! read at a time; what is kept is bounded, however many there are.
+//! A candidate on several runs: sums over all of them, and the differences of each that are worth showing. Runs are
+//! independent, so several are read at a time; memory is bounded for any number of runs.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use super::warning_quality::{ContextWarnings, WarningStats, keep_informative};
 /// Runs that are handed out at a time, for each thread: their results wait for each other to be taken in the order of the runs.
 const RUNS_PER_THREAD: usize = 4;
 
-/// A run, and where it is recorded.
+/// A run, and the journal that contains it.
 #[derive(Clone)]
 pub struct RecordedRun {
     /// The journal that has it.
     pub journal: Journal,
     /// Which run.
     pub run: RunId,
-    /// The artifacts of its workspace, where they are kept.
+    /// The artifacts of its workspace, if they are kept.
     pub artifacts: Option<ArtifactStore>,
 }
 
@@ -39,7 +39,7 @@ pub struct ReplayResult {
     pub differences: Vec<(RunId, DecisionDifference)>,
     /// How many more there are.
     pub differences_beyond: u64,
-    /// Where the candidate would first have made the host do something else, phase by phase.
+    /// The first point of each phase at which the candidate would have made the host act differently.
     pub departures: Vec<(RunId, FirstDivergence)>,
     /// How many more there are.
     pub departures_beyond: u64,
@@ -47,9 +47,9 @@ pub struct ReplayResult {
     pub contexts: Vec<(RunId, ContextWarnings)>,
     /// How many more there are.
     pub contexts_beyond: u64,
-    /// What the warnings of the runs' own policies came to.
+    /// Quality of the warnings of the runs' own policies.
     pub recorded: WarningStats,
-    /// What those of the candidate come to; absent where it is not asked about exhaustion.
+    /// The same for the candidate's warnings; absent if the candidate is not asked about exhaustion.
     pub candidate: Option<WarningStats>,
     /// Contexts in which the candidate had left the course of the run before they were over.
     pub off_course_contexts: u64,
@@ -64,7 +64,7 @@ pub struct ReplayResult {
 /// One run of several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunReplaySummary {
-    /// Which.
+    /// Its id.
     pub run: RunId,
     /// Its questions.
     pub questions: u64,
@@ -74,9 +74,9 @@ pub struct RunReplaySummary {
     pub otherwise: u64,
     /// Answers off it.
     pub off_course: u64,
-    /// What the warnings of its own policies came to.
+    /// Quality of the warnings of its own policies.
     pub recorded: WarningStats,
-    /// What those of the candidate come to.
+    /// The same for the candidate's warnings.
     pub candidate: Option<WarningStats>,
 }
 
@@ -108,7 +108,7 @@ pub fn replay(
     let Some(kept) = kept else { return replay_with(runs, asked, &fresh) };
     match replay_with(runs, asked, &kept) {
         Err(ReplayError::StatefulPolicy(remembers)) => {
-            // What it said before rests on what it remembered, so nothing of it is used.
+            // The earlier answers of a stateful policy depend on its memory, so none of them is used.
             drop(kept);
             let replayed = replay_with(runs, asked, &fresh)?;
             Ok(ReplayResult { remembers: Some(remembers), ..replayed })
@@ -117,7 +117,7 @@ pub fn replay(
     }
 }
 
-/// The same with anybody who answers.
+/// The same with any [`CandidateEvaluator`].
 ///
 /// # Errors
 /// Those of reading a run, and [`ReplayError::StatefulPolicy`].
@@ -130,7 +130,7 @@ pub fn replay_with(
     if let [RecordedRun { journal, run, .. }] = runs {
         replayed.take(run, counterfactual(journal, run, asked, candidate)?, asked.kept);
     } else {
-        // Each run on a thread of its own: nothing is handed from one to the other.
+        // Each run has its own thread: no data is passed between runs.
         for some in runs.chunks(RUNS_PER_THREAD * rayon::current_num_threads()) {
             let found: Vec<_> = some
                 .par_iter()
@@ -200,7 +200,7 @@ impl ReplayResult {
     }
 }
 
-/// Keeps what there is room for, and says how many there were beyond.
+/// Adds at most the entries that there is room for, and returns the number of the others.
 fn extend_bounded<T>(all: &mut Vec<(RunId, T)>, run: &RunId, more: Vec<T>, kept: usize) -> u64 {
     let room = kept.saturating_sub(all.len());
     let beyond = more.len().saturating_sub(room);

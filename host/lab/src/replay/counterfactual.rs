@@ -1,6 +1,6 @@
-//! A candidate on recorded runs: where it would have decided otherwise, and what its warnings would have been worth. One thread
-//! reads a run and folds it; the questions go in portions to those who ask; the answers are set beside the recorded ones in the
-//! order of the run. At no time is there more than a few portions of a run in memory.
+//! A candidate on recorded runs: where it would have decided differently, and the quality of its warnings. One thread reads a
+//! run and folds it; the questions go in batches to the evaluator; the answers are compared with the recorded ones in the order
+//! of the run. At most a few batches of a run are in memory at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ use super::warning_quality::{ContextWarnings, WarningOutcome, WarningStats, keep
 use crate::LabError;
 use crate::context_outcome::{ClosedContext, ContextId, SessionMoment};
 
-/// Events of a portion: enough that handing it over costs nothing beside it.
+/// Events per batch: enough to make the cost of handing it over negligible.
 const BATCH_EVENTS: usize = 512;
 
 /// Portions that wait: one is being asked, one is being read.
@@ -38,7 +38,7 @@ pub struct ReplayOptions {
 /// What came of a candidate on one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counterfactual {
-    /// Its answers beside the recorded ones.
+    /// Its answers compared with the recorded ones.
     pub tried: TrialResult,
     /// Contexts, as many as are kept: those that say something first to come.
     pub contexts: Vec<ContextWarnings>,
@@ -46,7 +46,7 @@ pub struct Counterfactual {
     pub contexts_beyond: u64,
     /// What the warnings of the run's own policies came to.
     pub recorded: WarningStats,
-    /// What those of the candidate come to; absent where it is not asked about exhaustion.
+    /// The same for the candidate's warnings; absent if the candidate is not asked about exhaustion.
     pub candidate: Option<WarningStats>,
     /// Contexts in which the candidate had left the course of the run before they were over.
     pub off_course_contexts: u64,
@@ -85,7 +85,7 @@ pub fn counterfactual(
             let mut portion = Vec::with_capacity(BATCH_EVENTS);
             walk(journal, run, |event| {
                 portion.push(event);
-                // Whoever asks has given up: there is nobody to read for.
+                // The receiver is gone: evaluation has failed, so reading stops.
                 if portion.len() >= BATCH_EVENTS && portions.send(std::mem::take(&mut portion)).is_err() {
                     return ControlFlow::Break(());
                 }
@@ -100,7 +100,7 @@ pub fn counterfactual(
             Ok::<_, StatefulPolicyError>(())
         });
         drop(read);
-        // A reader that panicked has told so; what is there of the run is not the run.
+        // A panic of the reader is passed on: the events read so far are not the whole run.
         reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         answered?;
         Ok(())
@@ -133,7 +133,7 @@ fn replay_on_this_thread(
     }
 }
 
-/// The answer, where the event is a question for the candidate.
+/// The answer, if the event is a question for the candidate.
 fn ask(
     event: &RunEvent,
     asked: &ReplayOptions,
@@ -148,7 +148,7 @@ fn ask(
     }
 }
 
-/// The answers to those events of a portion that are questions for the candidate, each lane on a thread of its own.
+/// The answers to those events of a batch that are questions for the candidate; each lane has its own thread.
 fn ask_all(
     portion: &[RunEvent],
     asked: &ReplayOptions,
@@ -171,7 +171,7 @@ struct FirstWarnings {
     about: QueryContext,
 }
 
-/// Sets answers beside each other, in the order of the run.
+/// Compares answers, in the order of the run.
 struct CounterfactualFold {
     course: OnPolicyTracker,
     warned: BTreeMap<ContextId, FirstWarnings>,
@@ -209,7 +209,7 @@ impl CounterfactualFold {
                         warned.recorded.get_or_insert(put);
                     }
                     let warned_by = |answer: &PolicyAnswer| match answer {
-                        // Whoever stands behind it warns, or does not.
+                        // The candidate abstains, so the recorded answer decides whether there is a warning.
                         Ok(None) => warns(met.recorded.as_ref().ok()),
                         answer => warns(answer.as_ref().ok().and_then(Option::as_ref)),
                     };
@@ -231,14 +231,14 @@ impl CounterfactualFold {
     fn over(&mut self, over: ClosedContext) {
         let ClosedContext { context, phase, outcome, then } = over;
         let mut warned = self.warned.remove(&context).unwrap_or_default();
-        // Of a context about which nobody was asked, no more is known than its phase.
+        // If no question was about this context, only its phase is known.
         if warned.about.phases.is_empty() {
             warned.about.phases.push(phase.clone());
         }
         let recorded = WarningOutcome::of(warned.recorded, outcome, then);
         self.found.recorded.count(&recorded);
         let candidate = match &mut self.found.candidate {
-            // A context about which nobody was asked anything is as quiet for one as for the other.
+            // A context without questions has no warning of either policy.
             Some(sums) => {
                 let alarm = WarningOutcome::of(warned.candidate, outcome, then);
                 sums.count(&alarm);

@@ -1,5 +1,5 @@
-//! Whether a candidate's answers would have kept a run on its course, phase by phase. What came after an answer that would have
-//! made the host do something else is counted apart: nobody knows what would have come instead.
+//! Whether a candidate's answers would have kept a run on its course, phase by phase. Questions after an answer that would have
+//! made the host act differently are counted separately: it is unknown which questions would have come instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub struct MatchCounts {
     pub differs: u64,
     /// No answer.
     pub faults: u64,
-    /// Left to whoever stands behind the candidate, which decides as it did.
+    /// Left to the fallback policy, which decides as recorded.
     pub abstained: u64,
 }
 
@@ -66,7 +66,7 @@ pub struct FunctionMatches {
 }
 
 impl FunctionMatches {
-    /// Takes in what came of the same function elsewhere.
+    /// Adds the counts of the same function in another run.
     pub(crate) fn add(&mut self, other: &Self) {
         self.on_course = [self.on_course, other.on_course].into_iter().sum();
         self.off_course = [self.off_course, other.off_course].into_iter().sum();
@@ -79,7 +79,7 @@ impl FunctionMatches {
 pub struct DecisionDifference {
     /// The recorded decision.
     pub seq: Seq,
-    /// About which phase; absent where nobody waited for the answer any more.
+    /// The phase of the question; absent if core no longer waited for the answer.
     pub phase: Option<PhaseId>,
     /// What was asked.
     pub question: PolicyRequest,
@@ -93,7 +93,7 @@ pub struct DecisionDifference {
     pub off_course: bool,
 }
 
-/// Where the candidate would have made the host do something else in a phase for the first time.
+/// The first point in a phase at which the candidate would have made the host act differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstDivergence {
     /// In which phase.
@@ -117,7 +117,7 @@ pub struct TrialResult {
     pub differences: Vec<DecisionDifference>,
     /// How many more there are.
     pub differences_beyond: u64,
-    /// Where it leaves the course of a phase, as many as there are of `differences` at most.
+    /// The points at which the candidate leaves the course of a phase, at most as many as `differences` may hold.
     pub departures: Vec<FirstDivergence>,
     /// How many more phases it leaves.
     pub departures_beyond: u64,
@@ -144,10 +144,10 @@ impl QueryContext {
     }
 }
 
-/// A recorded question with its answer, and what it was about.
+/// A recorded question with its answer and its context.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedQuery {
-    /// Where the answer stands.
+    /// Journal entry of the answer.
     pub(crate) seq: Seq,
     /// What it was about.
     pub(crate) about: QueryContext,
@@ -159,7 +159,7 @@ pub(crate) struct RecordedQuery {
     pub(crate) label: Box<Provenance>,
 }
 
-/// Follows a candidate beside a recorded run. Keeps some differences, however long the run was.
+/// Compares a candidate with a recorded run. Keeps a bounded number of differences for a run of any length.
 pub(crate) struct OnPolicyTracker {
     decides: BTreeSet<Capability>,
     differences_max: usize,
@@ -173,7 +173,8 @@ pub(crate) struct OnPolicyTracker {
 }
 
 impl OnPolicyTracker {
-    /// Before the first question. Those of `decides` alone are put; so many differences are kept to be shown.
+    /// Before the first question. Only questions of `decides` are put; at most `differences_max` differences are kept for the
+    /// report.
     pub(crate) fn new(decides: impl IntoIterator<Item = Capability>, differences_max: usize) -> Self {
         let decides = decides.into_iter().collect();
         Self {
@@ -191,9 +192,9 @@ impl OnPolicyTracker {
         self.decides.contains(&question.query.capability())
     }
 
-    /// Whether the candidate has left the course on which this was asked: in the phase, in one that it is a part of, or in one
-    /// whose work it goes on from. That are the parts of a phase, for itself and for those who review them or bring them
-    /// together, and what the workflow had done before. Parts do not go on from each other.
+    /// Whether the candidate has left the course that led to this question: in the phase itself, in a phase that contains it,
+    /// or in one whose work it builds on. A phase builds on its own parts and on what the workflow did before it; a review or a
+    /// merge builds also on all parts of the parent phase. Parts do not build on each other.
     pub(crate) fn has_diverged(&self, about: &QueryContext) -> bool {
         let QueryContext { phases, is_review_or_merge } = about;
         let (Some(phase), Some(outermost)) = (phases.first(), phases.last()) else { return false };
@@ -214,7 +215,7 @@ impl OnPolicyTracker {
         self.found.functions.entry(question.query.function()).or_default().not_asked += 1;
     }
 
-    /// Sets its answer beside the recorded one.
+    /// Compares the candidate's answer with the recorded one.
     pub(crate) fn compare_answer(&mut self, met: RecordedQuery, candidate: PolicyAnswer) {
         let off_course = self.has_diverged(&met.about);
         let agreement = DecisionMatch::of(&met.question.query, &met.recorded, &candidate);

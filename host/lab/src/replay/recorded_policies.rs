@@ -23,7 +23,7 @@ use baton_store::{ArtifactStore, Journal};
 
 use crate::policy_replay::{DecisionReplayer, ReplayedAnswer};
 
-/// Components that are kept compiled. A run has a handful; where somebody put in place more, they are loaded again.
+/// Components that are kept compiled. A run has a handful; if the user has bound more, the others are loaded again when needed.
 const LOADED_MAX: usize = 64;
 
 /// What a component was bound with.
@@ -35,10 +35,11 @@ struct BoundPolicy {
     grants: Grants,
 }
 
-/// Whom to ask: the digests, and what of the grants makes a difference beside what was shown.
+/// Key of a loaded policy: the digests of component and settings, and the grants that affect an answer besides the shown
+/// artifacts.
 type LoadKey = (Digest, Digest, bool, Option<u64>, Option<u32>);
 
-/// Asks again whoever decided in a run.
+/// Re-evaluates the policies recorded in a run.
 pub struct RecordedPolicies<'j> {
     engine: Engine,
     built_in: Digest,
@@ -100,8 +101,8 @@ impl ArtifactSource for RecordedArtifacts {
 }
 
 impl<'j> RecordedPolicies<'j> {
-    /// Of the runs of a journal; artifacts are shown where their store is given. The cache belongs to the engine: whoever is on it
-    /// is not loaded again.
+    /// For the runs of a journal; policies can read artifacts if their store is given. The cache belongs to the engine: a
+    /// policy in it is not loaded again.
     pub fn new(
         engine: Engine,
         journal: &'j Journal,
@@ -116,7 +117,7 @@ impl<'j> RecordedPolicies<'j> {
         for link in bindings.iter().flat_map(PolicyBinding::links) {
             let BindingLink { policy, component, settings, grants, .. } = link;
             let known = BoundPolicy { policy, component, settings, grants };
-            // The newest last: whoever has just been put in place is asked next.
+            // The newest last: a policy that has just been bound is the next to be asked.
             self.known.retain(|other| *other != known);
             self.known.push(known);
         }
@@ -128,7 +129,7 @@ impl<'j> RecordedPolicies<'j> {
         let mut candidates: Vec<BoundPolicy> =
             self.known.iter().rev().filter(|known| asked.is(known)).cloned().collect();
         if candidates.is_empty() && asked.policy == BUILTIN_NAME && *asked.component == self.built_in {
-            // It stands behind every other, bound or not, and is part of the host.
+            // The built-in policy is the fallback of every other policy, bound or not, and is part of the host.
             candidates.extend(asked.settings.map(|settings| BoundPolicy {
                 policy: BUILTIN_NAME.to_owned(),
                 component: asked.component.clone(),
@@ -177,7 +178,7 @@ impl<'j> RecordedPolicies<'j> {
         if let Some(why) = fallback_difference(asked.nested, &evaluation.nested, is_same_engine) {
             return why;
         }
-        // Earlier hosts passed such an answer on to core, so only what is recorded as refused is held to the rules of a run again.
+        // Earlier hosts passed a refused answer on to core, so only answers that are recorded as refused are validated again.
         let result = match asked.fault {
             Some(Fault::Refused { .. }) => validate_answer(question, evaluation.result),
             _ => evaluation.result,
@@ -188,7 +189,8 @@ impl<'j> RecordedPolicies<'j> {
         }
     }
 
-    /// The policies behind a layer, as far as it asked them, in the order of the chain; each is shown what it was shown.
+    /// The policies behind a layer, as far as it asked them, in the order of the chain; each can read the artifacts that it was
+    /// shown.
     fn links(&mut self, records: &[LinkRecord]) -> Result<Vec<ReplayPolicy>, String> {
         let mut by_place: BTreeMap<u32, &LinkRecord> = BTreeMap::new();
         for record in records {
@@ -263,7 +265,7 @@ fn load(
     let settings: BTreeMap<String, GivenSetting> = match blob("settings", &known.settings) {
         Ok(settings) => serde_json::from_slice(&settings)
             .map_err(|error| format!("the settings of {name} in the journal: {error}"))?,
-        // Those of the built-in policy where nobody set anything.
+        // Without recorded settings, the built-in policy has its defaults.
         Err(_) if name == BUILTIN_NAME => BTreeMap::new(),
         Err(why) => return Err(why),
     };

@@ -1,6 +1,6 @@
-//! A recorded run from its first entry to its last: what was asked and answered, and what became of each context. Keeps the
-//! state of the run and what is under way, however long the run was. Asks nobody. The questions come out of the fold: a
-//! recorded one that has the same bytes is the same, and need not be decoded.
+//! A recorded run from its first entry to its last: its questions and answers, and the outcome of each context. Keeps the state
+//! of the run and the open questions, for a run of any length. Asks no policy. The questions are taken from the fold: a
+//! recorded question with the same bytes is the same, and need not be decoded.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -17,14 +17,14 @@ use crate::request_matching::RequestMatcher;
 
 /// What comes next in a run.
 pub(crate) enum RunEvent {
-    /// A question with its recorded answer; where it was about a context that is not over, with that and the moment at which it
-    /// was put.
+    /// A question with its recorded answer; if it was about a context that is not over, with that context and the moment of the
+    /// question.
     Query(Box<RecordedQuery>, Option<(ContextId, SessionMoment)>),
     /// A context is over.
     Over(ClosedContext),
 }
 
-/// Where a question was put.
+/// A question without an answer yet, and the moment at which it was put.
 #[derive(Default)]
 struct PendingQuery {
     about: QueryContext,
@@ -39,10 +39,10 @@ struct RunReader {
     context_tracker: ContextTracker,
 }
 
-/// Walks through a run and tells what it comes by, until whoever is told has had enough.
+/// Walks through a run and passes each event to `tell`, until that breaks.
 ///
 /// # Errors
-/// Those of reading; that there is no such run; a decision without a question; an input that core refuses.
+/// Errors of reading, an unknown run, a decision without a question, and an input that core refuses.
 pub(crate) fn walk(
     journal: &Journal,
     run: &RunId,
@@ -120,7 +120,7 @@ impl RunReader {
             (question, about, context.filter(|(context, _)| self.context_tracker.is_open(context)))
         });
         self.context_tracker.take(&stamped, &intents);
-        // What only people are told is not in the journal.
+        // Notices to the user are not journaled.
         self.wanted = intents.into_iter().filter(|i| !matches!(i.action, Action::Notify(_))).collect();
         let seq = stamped.seq;
         let (Some((question, about, context)), Input::Decided { result: recorded, label, .. }) =

@@ -1,5 +1,5 @@
-//! Warnings beside what then happened: whether a policy warned of a context that was used up, how long before, and what it warned
-//! of that came to nothing. A warning changes nothing of what comes next, so it is exact on the whole trace.
+//! Warnings compared with the outcomes: whether a policy warned before a context was used up, how long before, and which of its
+//! warnings were false alarms. A warning does not change the later course of a run, so this is exact on the whole trace.
 
 use baton_core::PhaseId;
 use baton_core::decision::{Decision, Verdict};
@@ -12,7 +12,7 @@ use crate::context_outcome::{ContextId, ContextOutcome, SessionMoment};
 pub struct LeadTime {
     /// Turns that ended between.
     pub turns: u32,
-    /// Tokens by which the window filled between, where that is known.
+    /// Tokens that were added to the window in between, if known.
     pub tokens: Option<u64>,
     /// Time between.
     pub ms: u64,
@@ -29,14 +29,14 @@ pub enum WarningOutcome {
     },
     /// The context was used up without a warning.
     Miss,
-    /// It warned, and the session ended without that, and nobody had intervened.
+    /// It warned, and the session ended without exhaustion and without an intervention.
     FalseAlarm {
         /// From the first warning until then.
         lead: LeadTime,
     },
     /// It did not warn, and there was nothing to warn of.
     Quiet,
-    /// An intervention, or the end of the record, came between: nobody can know.
+    /// An intervention, or the end of the record, hides the outcome.
     Censored {
         /// It had warned.
         warned: bool,
@@ -44,7 +44,7 @@ pub enum WarningOutcome {
 }
 
 impl WarningOutcome {
-    /// Sets a first warning, where there was one, beside what then happened.
+    /// Compares the first warning, if there was one, with the outcome of the context.
     pub fn of(warned: Option<SessionMoment>, outcome: ContextOutcome, then: SessionMoment) -> Self {
         let lead = warned.map(|warned| LeadTime::between(warned, then));
         match (outcome, lead) {
@@ -80,7 +80,7 @@ pub(crate) fn warns(answer: Option<&Decision>) -> bool {
 /// A context of a run, with the warnings of both policies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ContextWarnings {
-    /// Which.
+    /// The context.
     #[serde(flatten)]
     pub id: ContextId,
     /// Of which phase.
@@ -90,16 +90,17 @@ pub struct ContextWarnings {
     pub outcome: ContextOutcome,
     /// Turns when it did.
     pub turns: u32,
-    /// What the run's own policies said.
+    /// The result of the run's own policies.
     pub recorded: WarningOutcome,
-    /// What the candidate says; absent where it was not asked about the context.
+    /// The candidate's result; absent if the candidate was not asked about the context.
     pub candidate: Option<WarningOutcome>,
     /// The candidate had left the course of the run before: its warnings are exact for this trace, which it would not have met.
     pub off_course: bool,
 }
 
 impl ContextWarnings {
-    /// Whether anybody learns something from it: where all were quiet and nothing happened, nobody does.
+    /// Whether the context is worth showing: it is not if the recorded policy was quiet, or its result is censored, and the
+    /// candidate, if it was asked, has the same result.
     pub(crate) fn is_informative(&self) -> bool {
         let is_quiet =
             |alarm: WarningOutcome| matches!(alarm, WarningOutcome::Quiet | WarningOutcome::Censored { .. });
@@ -213,7 +214,7 @@ pub struct BinomialRate {
     pub of: u64,
     /// Of how many.
     pub all: u64,
-    /// The share; absent where there is nothing to take it of.
+    /// The share; absent if its denominator is 0.
     pub share: Option<f64>,
     /// The interval, from and to.
     pub interval: (f64, f64),

@@ -1,10 +1,11 @@
 //! A model from journals. Sizes and times that spread over orders of magnitude are lognormal: the median is the exponential of
 //! the mean logarithm, and the spread the standard deviation of the logarithms (the maximum-likelihood estimates). Chances are
-//! shares. Beside each number stands how many observations it rests on; where they are too few, the default is kept and that is
-//! said.
+//! shares. Each number is reported with its number of observations; if they are too few, the default is kept, and the report
+//! says so.
 //!
-//! What no journal shows is not fitted: whether work is right, whether an agent tells the truth, what a handoff loses. Turns of
-//! an objective are those of prompts that were answered, so where windows are often exhausted they come out a little short.
+//! Quantities that journals do not show are not fitted: whether work is right, whether an agent tells the truth, what a handoff
+//! loses. Turns of an objective are those of prompts that were answered, so they come out a little short if windows are often
+//! exhausted.
 
 mod samples;
 
@@ -17,7 +18,7 @@ use super::model::Model;
 use crate::LabError;
 use samples::FitSamples;
 
-/// Observations that a median needs: below that its spread is anybody's guess.
+/// Observations that a median needs: with fewer, its spread cannot be estimated.
 pub const SIZES_MIN: u64 = 10;
 
 /// Occasions that a chance needs. A chance of a thousandth is then still known only to a factor of two or three.
@@ -45,7 +46,7 @@ const SIZES: [(&str, Option<&str>, &str); 12] = [
     ("compaction.remains", None, "compactions"),
 ];
 
-/// The same where the number is a plain median of what takes place rarely.
+/// The same for rare events, whose number is a plain median.
 const RARE: [(&str, &str); 2] = [("person.minutes", "answers"), ("verification.seconds", "verifications")];
 
 /// Chances, what they are counted over, and how many of those are needed.
@@ -77,7 +78,7 @@ pub struct FittedModel {
     pub model: Model,
     /// Runs that it was fitted from.
     pub runs: u64,
-    /// Of every number that was looked for: what it rests on.
+    /// The observations behind every number that can be fitted.
     pub basis: BTreeMap<&'static str, FitSupport>,
 }
 
@@ -101,7 +102,7 @@ impl ModelFitter {
     /// Takes a recorded run.
     ///
     /// # Errors
-    /// [`LabError`] where the journal cannot be read, has no such run, or core refuses what it says.
+    /// [`LabError`] if the journal cannot be read, has no such run, or core refuses an input of it.
     pub fn take(&mut self, journal: &Journal, run: &RunId) -> Result<(), LabError> {
         let entries = journal.read(run)?.map(|entry| entry.map_err(LabError::from));
         if self.take_entries(run, entries)? == 0 {
@@ -220,7 +221,7 @@ impl FittedModel {
         }
     }
 
-    /// Within the bounds of the model, whatever was seen.
+    /// Sets a number, clamped to the bounds of the model.
     fn number(&mut self, key: &'static str, value: f64, n: u64, what: &'static str, enough: bool) {
         let bounds = Model::PARAMS.iter().find(|param| param.key == key);
         if let (true, Some(param)) = (enough && value.is_finite(), bounds) {

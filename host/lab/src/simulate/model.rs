@@ -1,6 +1,6 @@
-//! What a simulated world is like, in numbers: agents and their windows, providers, checks, people, prices. One table says of
-//! each number what it means, what it is where nothing is said, its bounds and where it comes from; the fields, the file
-//! format and its documentation all follow from it. Draws nothing: `sim_rng.rs` does.
+//! The parameters of a simulated world: agents and their windows, providers, checks, people, prices. One table has the meaning,
+//! default, bounds and source of each number; the fields, the file format and its documentation are generated from it. Draws no
+//! random numbers: `sim_rng.rs` does.
 
 mod file;
 
@@ -11,7 +11,7 @@ pub use file::{ModelDiagnostic, ModelError};
 pub enum ParamSource {
     /// Read off recordings of real agents, or their documentation; the text says which.
     Measured(&'static str),
-    /// A plausible number that nobody has measured: fit it before you believe what depends on it.
+    /// A plausible number that was not measured: fit it before you rely on results that depend on it.
     Assumed,
 }
 
@@ -22,13 +22,13 @@ pub struct ModelParam {
     pub key: &'static str,
     /// What it means, with its unit.
     pub doc: &'static str,
-    /// Its value where nothing is said.
+    /// Its value if the file does not set it.
     pub default: f64,
     /// Its least value.
     pub least: f64,
     /// Its greatest value.
     pub most: f64,
-    /// Where the default comes from.
+    /// Source of the default.
     pub source: ParamSource,
 }
 

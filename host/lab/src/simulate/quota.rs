@@ -5,7 +5,7 @@ use baton_core::{DurationMs, UnixMs};
 use super::model::Model;
 use super::sim_rng::SimRng;
 
-/// Limits of one run at most: beyond them a provider is down for good, and nobody would simulate that.
+/// Maximum number of limits in one run. With more, the provider would be permanently down, which is not worth simulating.
 const LIMITS_MAX: usize = 10_000;
 
 /// One span in which a provider refuses.

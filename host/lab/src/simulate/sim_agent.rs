@@ -1,5 +1,5 @@
-//! Simulated agents: what one does turn by turn, and what it says while it does. It knows what a real one would know; how good
-//! its work is, the workspace model knows. How agents word their troubles is in `agent_messages.rs`.
+//! Simulated agents: their actions and events, turn by turn. An agent knows only what a real one would know; the workspace
+//! model holds the quality of its work. The wording of agents' errors is in `agent_messages.rs`.
 
 mod agent_messages;
 mod agent_types;
@@ -35,7 +35,7 @@ const REFERENCE_TOKENS: f64 = 120.0;
 const SUMMARY_TOKENS: u64 = 1_500;
 /// What is left of a window whose beginning the provider has cut.
 const TRUNCATED_SHARE: f64 = 0.4;
-/// A process that was asked to end takes so long, and one that was interrupted.
+/// Time in milliseconds until a process ends, or a prompt is cancelled, after the host asked for it.
 const ENDS_MS: u64 = 400;
 
 /// A prompt that is worked on.
@@ -44,11 +44,11 @@ struct PromptJob {
     kind: PromptKind,
     focus: Vec<ObjectiveId>,
     at: usize,
-    /// Turns of what is no objective of the workflow: a review, a merge.
+    /// Remaining turns of work outside the workflow's objectives: a review, a merge.
     left: f64,
     /// Occupancies of the turns on the objective, for their mean.
     filled: (f64, u32),
-    /// What it has to say in the end.
+    /// Its final answer.
     answer: String,
     /// What it says that it did not finish.
     admitted: Vec<ObjectiveId>,
@@ -180,7 +180,8 @@ impl SimAgent {
         SimAgentStep { next: Some(self.pause(around)), ..SimAgentStep::default() }
     }
 
-    /// What a prompt is really about: what a check found wrong, whatever objective the host has put in focus for it.
+    /// The objectives that a prompt is really about: those that a check found wrong, and those of the host's focus that are
+    /// open.
     fn meant(
         &self,
         kind: PromptKind,
@@ -199,7 +200,7 @@ impl SimAgent {
         if meant.is_empty() { focus.to_vec() } else { meant }
     }
 
-    /// It is told to stop what it does.
+    /// The host interrupts the agent.
     pub(super) fn on_interrupt(&mut self) -> SimAgentStep {
         self.epoch += 1;
         self.job = None;
@@ -211,7 +212,7 @@ impl SimAgent {
         step
     }
 
-    /// It is told to end.
+    /// The host asks the agent to end.
     pub(super) fn on_end(&mut self) -> SimAgentStep {
         self.epoch += 1;
         self.job = None;
@@ -303,7 +304,7 @@ impl SimAgent {
                     piece.turns *= 1.0 - model.compaction.loss;
                 }
             });
-            // One that leaves no room for a turn would be made for ever.
+            // A compaction that leaves no room for a turn would repeat without end.
             if self.used + writes as f64 <= model.exhaustion.full_at * self.window {
                 step.next = Some(takes + self.pause(around));
                 return step;
@@ -427,7 +428,7 @@ impl SimAgent {
         }
     }
 
-    /// The prompt ends, for whatever reason.
+    /// Ends the prompt with this reason.
     fn end_prompt(&mut self, mut step: SimAgentStep, reason: &str, is_error: bool) -> SimAgentStep {
         self.job = None;
         step.push_event(agent_messages::prompt_ended(reason, is_error));

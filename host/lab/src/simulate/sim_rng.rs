@@ -1,5 +1,5 @@
-//! Chance for a simulated world. Each thing that chance decides has a stream of its own, named by what it is about: the
-//! difficulty of an objective is the same in every arm of one seed, whatever else an arm does (common random numbers).
+//! Chance for a simulated world. Each random quantity has its own stream, named by its subject: the difficulty of an objective
+//! is the same in every arm of one seed, regardless of the arm's other events (common random numbers).
 //!
 //! The same seed gives the same numbers on every machine whose `f64` logarithms agree.
 
@@ -29,7 +29,7 @@ impl SimRng {
         (self.0.random::<u64>() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True in this share of the cases. Takes one number from the stream, whatever the share is.
+    /// True in this share of the cases. Takes one number from the stream for every share.
     pub(super) fn chance(&mut self, share: f64) -> bool {
         self.uniform() < share
     }
@@ -55,7 +55,7 @@ impl SimRng {
         DurationMs((self.lognormal(median, spread) * 1000.0).round() as u64)
     }
 
-    /// Time until the next event of so many an hour, on average, in milliseconds.
+    /// Time until the next event at an average rate of `per_hour` events an hour, in milliseconds.
     pub(super) fn next_event_ms(&mut self, per_hour: f64) -> f64 {
         -(1.0 - self.uniform()).ln() / per_hour * 3_600_000.0
     }
@@ -66,7 +66,7 @@ impl SimRng {
         whole as u32 + u32::from(self.chance(mean - whole))
     }
 
-    /// The index of one of them, by weight; the first where no weight says anything.
+    /// The index of one of them, by weight; the first if all weights are 0.
     pub(super) fn by_weight(&mut self, weights: &[f64]) -> usize {
         let mut rest = self.uniform() * weights.iter().sum::<f64>();
         for (n, weight) in weights.iter().enumerate() {

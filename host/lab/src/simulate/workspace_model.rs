@@ -1,5 +1,5 @@
-//! Where simulated agents work: trees, what lies in them and how good it is, and what came together. Asked twice
-//! for the same it answers the same, as the host's effects do. What agents believe of it is theirs.
+//! The workspace of simulated agents: trees, the work in them with its quality, and merges. Repeated effects are idempotent, as
+//! the host's are. The agents' own view of the work is kept by the agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::sim_rng::SimRng;
 /// Times that one landing meets a workspace that has moved: people stop typing at some time.
 const MOVES_MAX: u32 = 3;
 
-/// Where the work on an objective stands in a tree.
+/// State of the work on an objective in a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ObjectiveWork {
     /// Turns of it that are done and not lost.
@@ -28,7 +28,7 @@ pub(super) struct ObjectiveWork {
 struct SimWorktree {
     pieces: BTreeMap<ObjectiveId, ObjectiveWork>,
     merged: BTreeSet<WorktreeName>,
-    /// A merge of this tree stands open in it; resolved, or not.
+    /// The tree of an open merge into this one, and whether the merge is resolved.
     open: Option<(WorktreeName, bool)>,
     moves: u32,
 }
@@ -67,7 +67,7 @@ impl WorkspaceModel {
         self.files.get(objective).cloned().unwrap_or_else(|| files_of(objective, &[]))
     }
 
-    /// How the work on an objective stands where somebody works.
+    /// State of the work on an objective in this tree.
     pub(super) fn piece(&self, tree: &WorktreeName, objective: &ObjectiveId) -> ObjectiveWork {
         self.trees.get(tree).and_then(|place| place.pieces.get(objective)).copied().unwrap_or_default()
     }
@@ -84,12 +84,12 @@ impl WorkspaceModel {
         }
     }
 
-    /// Of these objectives, so many are right in a tree.
+    /// The number of these objectives that are done right in a tree.
     pub(super) fn right<'o>(&self, tree: &WorktreeName, of: impl Iterator<Item = &'o ObjectiveId>) -> u32 {
         of.map(|objective| u32::from(self.piece(tree, objective).finished == Some(true))).sum()
     }
 
-    /// A session resolved the merge that stands open there, where one does.
+    /// Marks the open merge of a tree, if there is one, as resolved by a session.
     pub(super) fn resolve(&mut self, tree: &WorktreeName) {
         if let Some(SimWorktree { open: Some((_, resolved)), .. }) = self.trees.get_mut(tree) {
             *resolved = true;
@@ -150,7 +150,7 @@ impl WorkspaceModel {
         }
     }
 
-    /// Performs what is done with trees. An error says what could not be done.
+    /// Performs the actions on trees. An error describes the action that failed.
     pub(super) fn perform(&mut self, action: &Action, rng: &mut SimRng, model: &Model) -> ActionOutcome {
         let done = match action {
             Action::Checkpoint { tree, integration, .. } => self.checkpoint(tree, integration),
@@ -289,7 +289,7 @@ impl WorkspaceModel {
     }
 }
 
-/// What is newer takes the place of what is there.
+/// Replaces the work on each objective by that of `from`, if that is newer.
 fn take_newer(there: &mut BTreeMap<ObjectiveId, ObjectiveWork>, from: &BTreeMap<ObjectiveId, ObjectiveWork>) {
     for (objective, piece) in from {
         let held = there.entry(objective.clone()).or_default();

@@ -1,5 +1,5 @@
-//! The world around one simulated run, in virtual time: what happens is an entry of a queue, and time goes from one to the next.
-//! The run is the real one; here intents are only performed, and inputs made of what comes of them.
+//! The world around one simulated run, in virtual time: every event is an entry of a queue, and time advances from one to the
+//! next. The run is the real one; this module only performs intents and turns their results into inputs.
 
 mod effects;
 
@@ -24,7 +24,7 @@ use crate::run_metrics::MetricsFold;
 
 /// When every simulated run begins: 2026-01-01, a Thursday.
 const START_TIME: UnixMs = UnixMs(1_767_225_600_000);
-/// Ticks on end at most that lead to nothing: a deadline that is named again and again is no progress.
+/// Maximum number of consecutive ticks without effect: a repeated deadline is not progress.
 const IDLE_TICKS_MAX: u32 = 1_000;
 /// A host does not tick faster.
 const TICK_FLOOR: DurationMs = DurationMs(20);
@@ -40,7 +40,7 @@ enum SimEvent {
     Act(SessionId, u32, SimAgentAction),
     /// An agent begins its next turn, likewise.
     Turn(SessionId, u32),
-    /// A person looks at this question.
+    /// The user looks at this question.
     Person(ActionId),
 }
 
@@ -121,7 +121,7 @@ impl<'a> SimWorld<'a> {
         })
     }
 
-    /// From the first input to where nothing moves any more, or a bound is met.
+    /// Runs from the first input until no event is left or a bound is reached.
     pub(super) fn run_to_end(mut self, arm: &SimulatedArm) -> Result<SimulatedRun, SimulateError> {
         let mut workflow = self.workflow.clone();
         if workflow.limits.agents == 0 {
@@ -179,7 +179,7 @@ impl<'a> SimWorld<'a> {
         })
     }
 
-    /// False where nothing is left to happen.
+    /// False if no event is left.
     fn step(&mut self) -> Result<bool, SimulateError> {
         let next = self.queue.first_key_value().map(|((at, _), _)| *at);
         match (self.run.next_deadline(), next) {
@@ -260,7 +260,7 @@ impl<'a> SimWorld<'a> {
     }
 
     fn act(&mut self, session: SessionId, epoch: u32, act: SimAgentAction) -> Result<(), SimulateError> {
-        // An agent that was told to end ends, whatever else it was told since.
+        // An agent that the host asked to end does so, regardless of later requests.
         let is_end = matches!(&act, SimAgentAction::Exit(exit) if exit.by_host);
         if !self.agents.get(&session).is_some_and(|agent| is_end || agent.epoch == epoch) {
             return Ok(());
@@ -280,7 +280,7 @@ impl<'a> SimWorld<'a> {
         }
     }
 
-    /// Has an agent do something, and makes due what comes of it; none where there is no such agent.
+    /// Lets an agent perform a step, and schedules the result; none if there is no such agent.
     fn with_agent(
         &mut self,
         session: &SessionId,

@@ -1,6 +1,6 @@
 //! Testing by betting, for values between known ends (win, tie, loss; done or not): a gambler who cannot win money if the mean
-//! is what the null says bets on every value, and being rich is evidence. Exact at any time and for any number of units, also for
-//! rare events, where the asymptotic sequence has nothing to go by.
+//! is what the null says bets on every value, and being rich is evidence. Exact at any time and for any number of units, also
+//! for rare events, for which the asymptotic sequence has too little data.
 //!
 //! I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting", JRSS B 86 (2024), arXiv 2010.09686:
 //! the hedged capital process with predictable plug-in bets.
@@ -17,7 +17,7 @@ const AT_STAKE: f64 = 0.5;
 /// Cells of the grid on which the interval is searched; its ends are as exact as a cell, and rounded outwards.
 const CELLS: u16 = 1000;
 
-/// The bets: λ_t = √(2 ln(2/α) / (σ²_{t−1} t ln(1 + t))), from what was seen before t.
+/// The bets: λ_t = √(2 ln(2/α) / (σ²_{t−1} t ln(1 + t))), from the values before t.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct BettingFractions {
     twice_ln: f64,
@@ -32,7 +32,7 @@ impl BettingFractions {
         Ok(BettingFractions { twice_ln, t: 0.0, sum: 0.5, deviations: 0.25 })
     }
 
-    /// The bet on the next value, which is looked at only for the bets after it.
+    /// The bet on the next value; the value itself only affects later bets.
     fn next(&mut self, value: f64) -> MethodResult<f64> {
         finite("a value", value)?;
         if !(0.0..=1.0).contains(&value) {
@@ -58,12 +58,12 @@ impl BettingCapital {
     const START: BettingCapital = BettingCapital { ln_more: 0.0, ln_less: 0.0 };
 
     fn take(&mut self, value: f64, bet: f64, mean: f64) {
-        // At mean 0 or 1 the stake is not limited: the quotient is infinite and the bet is what it was.
+        // At mean 0 or 1 the stake is not limited: the quotient is infinite, so the bet is not reduced.
         self.ln_more += (bet.min(AT_STAKE / mean) * (value - mean)).ln_1p();
         self.ln_less += (-bet.min(AT_STAKE / (1.0 - mean)) * (value - mean)).ln_1p();
     }
 
-    /// ln of the richer one's: what the paper's interval is made of.
+    /// ln of the larger of the two capitals, from which the paper's interval is made.
     fn ln_hedged(&self) -> f64 {
         self.ln_more.max(self.ln_less) - std::f64::consts::LN_2
     }
@@ -170,7 +170,7 @@ impl HedgedConfidenceSequence {
                 last = Some(mean);
             }
         }
-        // Where every mean is rejected, which is an error of the sequence itself, the interval stays what it was.
+        // If every mean is rejected, which is an error of the sequence itself, the interval does not change.
         if let (Some(first), Some(last)) = (first, last) {
             let (lower, upper) = (self.lower.max(first - step), self.upper.min(last + step));
             if lower <= upper {

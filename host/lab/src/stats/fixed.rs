@@ -15,7 +15,7 @@ use super::{ArmSide, DataRequirements, EffectScale, Estimate, InsufficientData, 
 /// A two-sided Welch test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WelchTest {
-    /// How often it may be wrong where there is no effect.
+    /// False-positive rate.
     pub alpha: f64,
     /// What the effect is measured in.
     pub scale: EffectScale,
@@ -57,7 +57,7 @@ impl WelchTest {
         }
     }
 
-    /// The mean of differences, `null` of which is no effect: value ± t(1 − α/2, n − 1) · s/√n.
+    /// The mean of differences; `null` is the value without an effect: value ± t(1 − α/2, n − 1) · s/√n.
     pub fn one_sample(&self, differences: &Moments, null: f64) -> MethodResult<Estimate> {
         level("alpha", self.alpha)?;
         self.guard.check(ArmSide::Candidate, differences)?;

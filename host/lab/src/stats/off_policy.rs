@@ -1,6 +1,6 @@
-//! What another policy would have earned, from decisions that were logged with the chances they were made with. Only as good as
-//! those chances, which cannot be repaired afterwards, and worthless where the two policies hardly overlap: [`PolicyValue::headline`]
-//! says no then.
+//! Estimates the reward of another policy from logged decisions with their probabilities. An estimate is only as good as those
+//! probabilities, which cannot be corrected afterwards, and worthless if the two policies hardly overlap:
+//! [`PolicyValue::headline`] then returns an error.
 //!
 //! D. G. Horvitz, D. J. Thompson (1952) for IPS; A. Swaminathan, T. Joachims, "The Self-Normalized Estimator for Counterfactual
 //! Learning", NeurIPS 2015 for SNIPS; M. Dudík, J. Langford, L. Li, "Doubly Robust Policy Evaluation and Learning", ICML 2011
@@ -29,7 +29,7 @@ pub struct LoggedDecision {
     pub behaviour: f64,
     /// The chance that the other policy would have given to each action.
     pub target: Vec<f64>,
-    /// What a model says that each action earns here; without it there is no DM and no DR.
+    /// A model's predicted reward of each action; needed for DM and DR.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predicted: Vec<f64>,
 }
@@ -43,21 +43,21 @@ pub struct PolicyValue {
     pub effective: f64,
     /// The largest weight.
     pub largest_weight: f64,
-    /// Σwr / n: right on average, and wild.
+    /// Σwr / n: unbiased, with a high variance.
     pub ips: f64,
     /// Its standard error; 0 of one decision.
     pub ips_se: f64,
-    /// Σwr / Σw: a little biased, and much tamer. Absent where no weight is above 0.
+    /// Σwr / Σw: a little biased, with much less variance. Absent if no weight is above 0.
     pub snips: Option<f64>,
     /// Its standard error.
     pub snips_se: Option<f64>,
-    /// IPS with no weight above `clip`: biased downwards where rewards are positive.
+    /// IPS with no weight above `clip`: biased downwards if rewards are positive.
     pub clipped_ips: f64,
     /// The largest weight it took.
     pub clip: f64,
-    /// What the model says.
+    /// The model's prediction for the other policy.
     pub dm: Option<f64>,
-    /// The model, corrected by what was earned.
+    /// The model, corrected by the observed rewards.
     pub dr: Option<f64>,
     /// Its standard error.
     pub dr_se: Option<f64>,
@@ -79,7 +79,7 @@ impl PolicyValue {
     }
 }
 
-/// Values the policy behind `target`, with weights w = target / behaviour of what was done.
+/// Values the policy behind `target`, with weights w = target / behaviour of the logged action.
 pub fn value(rows: &[LoggedDecision], clip: f64) -> MethodResult<PolicyValue> {
     positive("the largest weight allowed", clip)?;
     if rows.is_empty() {

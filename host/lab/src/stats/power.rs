@@ -18,9 +18,9 @@ const MOST_UNITS: f64 = 1e12;
 /// What an experiment is to achieve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerGoal {
-    /// How often it may find what is not there.
+    /// False-positive rate (alpha).
     pub alpha: f64,
-    /// How often it is to find what is there.
+    /// Chance of detecting a real effect (power).
     pub power: f64,
 }
 

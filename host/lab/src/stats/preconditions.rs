@@ -1,4 +1,4 @@
-//! When an answer would be a guess, and what input is refused. No statistics of its own.
+//! Minimum requirements on data, and checks of input. Computes no statistics.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +24,8 @@ impl Default for DataRequirements {
 }
 
 impl DataRequirements {
-    /// Only what the formulas themselves need. For the negative controls of a simulation, and for sums whose guard was
-    /// elsewhere; never for a verdict.
+    /// Only the requirements of the formulas themselves. For the negative controls of a simulation, and for sums that were
+    /// checked elsewhere; never for a verdict.
     pub const BARE: DataRequirements = DataRequirements { min_per_arm: 2, needs_variance: false };
 
     /// Refuses an arm that is too small or does not vary.
@@ -49,7 +49,7 @@ pub(super) fn finite(what: &'static str, value: f64) -> MethodResult<f64> {
 /// The largest value that can be squared and summed a hundred million times and still be a number.
 const LARGEST: f64 = 1e150;
 
-/// Refuses what no measurement comes to.
+/// Refuses values that are too large for a measurement.
 pub(super) fn measured(value: f64) -> MethodResult<f64> {
     finite("a value", value)?;
     if value.abs() <= LARGEST {
@@ -58,10 +58,10 @@ pub(super) fn measured(value: f64) -> MethodResult<f64> {
     Err(StatsError::OutOfRange { what: "a value", value, must: "at most 1e150 either way" })
 }
 
-/// Nearer to 0 or 1 than this, a chance is one that nobody means, and quantiles lose their digits.
+/// A chance nearer to 0 or 1 than this is an input mistake, and its quantiles lose precision.
 const LEAST_CHANCE: f64 = 1e-12;
 
-/// Refuses what is not strictly between 0 and 1.
+/// Refuses values that are not strictly between 0 and 1.
 pub(super) fn level(what: &'static str, value: f64) -> MethodResult<f64> {
     finite(what, value)?;
     if (LEAST_CHANCE..=1.0 - LEAST_CHANCE).contains(&value) {
@@ -70,13 +70,13 @@ pub(super) fn level(what: &'static str, value: f64) -> MethodResult<f64> {
     Err(StatsError::OutOfRange { what, value, must: "above 0 and below 1, by 1e-12 at least" })
 }
 
-/// Refuses what is not above 0.
+/// Refuses values that are not above 0.
 pub(super) fn positive(what: &'static str, value: f64) -> MethodResult<f64> {
     finite(what, value)?;
     if value > 0.0 { Ok(value) } else { Err(StatsError::OutOfRange { what, value, must: "above 0" }) }
 }
 
-/// Refuses what is outside of 0 to 1.
+/// Refuses values outside of 0 to 1.
 pub(super) fn share(what: &'static str, value: f64) -> MethodResult<f64> {
     finite(what, value)?;
     if (0.0..=1.0).contains(&value) {

@@ -1,5 +1,5 @@
-//! Effects as ratios: the interval of a relative difference (Fieller), ratios of two sums (delta method), logarithms of what is
-//! never 0. Tests nothing.
+//! Effects as ratios: the interval of a relative difference (Fieller), ratios of two sums (delta method), logarithms of values
+//! that are never 0. Tests nothing.
 //!
 //! E. C. Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B 16 (1954). Ratios of sums are
 //! those of GrowthBook's `gbstats` (`RatioStatistic`), after A. Deng, U. Knoblich, J. Lu, "Applying the Delta Method in Metric
@@ -11,7 +11,7 @@ use super::preconditions::{finite, positive};
 use super::{Estimate, InsufficientData, MethodResult, Moments, StatsError};
 
 /// The square of the half width of control's interval over the square of its mean, above which no relative effect is given.
-/// From 1 on, Fieller's interval has no end; at a half it reaches from a quarter to nearly fourfold where there is no effect.
+/// From 1 on, Fieller's interval has no end; at a half it reaches from a quarter to nearly fourfold without an effect.
 const MOST_VAGUE: f64 = 0.5;
 
 /// Two means, and how their estimates vary.
@@ -25,7 +25,7 @@ pub(super) struct MeanPair {
 }
 
 impl MeanPair {
-    /// Of two arms that know nothing of each other.
+    /// From two independent arms.
     pub(super) fn of_arms(control: &Moments, candidate: &Moments) -> MeanPair {
         MeanPair {
             control: control.mean(),
@@ -50,9 +50,9 @@ impl MeanPair {
         Ok((value, finite("the variance of the effect", variance)?))
     }
 
-    /// `difference` as a share of control's mean, with the interval of Fieller: each share θ at which candidate − (1 + θ) control
-    /// is at most `errors` standard errors from 0. At θ = 0 that is the test of the difference, so that its level is the level
-    /// of both, and the one interval excludes 0 where the other does.
+    /// `difference` as a share of control's mean, with the interval of Fieller: each share θ at which candidate − (1 + θ)
+    /// control is at most `errors` standard errors from 0. At θ = 0 that is the test of the difference, so that its level is
+    /// the level of both, and the one interval excludes 0 exactly if the other does.
     pub(super) fn relative(&self, difference: &Estimate, errors: f64) -> MethodResult<Estimate> {
         let square = self.control * self.control;
         if square == 0.0 {

@@ -25,7 +25,7 @@ const MOST_UNITS: f64 = 1e12;
 /// An asymptotic confidence sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConfidenceSequence {
-    /// How often it may ever be wrong where there is no effect, however often one looks.
+    /// False-positive rate over any number of looks.
     pub alpha: f64,
     /// Units, both arms together, at which it is narrowest. To be fixed before the first look.
     pub n_star: f64,
@@ -113,9 +113,9 @@ impl ConfidenceSequence {
         Estimate::new(n, value, [value - width, value + width], (-ln_evidence).exp())
     }
 
-    /// The sequence over time, from arms as they stood at each moment, in order. Moments at which there was no answer yet
-    /// have no point. With `intersect` each interval is cut to what all before it allow, as a confidence sequence may be;
-    /// where nothing is left of it, which happens at most as often as it is wrong, the cut begins anew.
+    /// The sequence over time, from the arms at each moment, in order. Moments without an estimate have no point. With
+    /// `intersect` each interval is intersected with the earlier ones, as a confidence sequence allows. An empty intersection
+    /// happens at most as often as the sequence is wrong; the intersection then starts again from the current interval.
     pub fn path(
         &self,
         moments: impl IntoIterator<Item = (Moments, Moments)>,

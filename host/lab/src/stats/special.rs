@@ -4,8 +4,8 @@ use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
 use statrs::function::beta::beta_reg;
 use statrs::function::gamma::{gamma_ur, ln_gamma as statrs_ln_gamma};
 
-/// From so many degrees of freedom on, t goes by its nearness to the normal: the error is below 1/ν², and the incomplete beta
-/// function and its inverse lose more.
+/// From this many degrees of freedom on, t is approximated by the normal: the error is below 1/ν², which is less than that of
+/// the incomplete beta function and its inverse.
 const NEARLY_NORMAL_DF: f64 = 1e5;
 
 /// P(Z > z).

@@ -1,5 +1,5 @@
-//! Sample ratio mismatch: whether the arms got the shares of units that they were to get. Where they did not, something in the
-//! assignment or the recording is broken, and no effect is worth reading.
+//! Sample ratio mismatch: whether the arms got the shares of units that they were to get. If they did not, the assignment or
+//! the recording is broken, and the effects must not be interpreted.
 //!
 //! The fixed test is Pearson's χ². The sequential one is M. Lindon, A. Malek, "Anytime-Valid Inference For Multinomial Count
 //! Data", NeurIPS 2022 (arXiv 2011.03567), with a uniform Dirichlet prior.
@@ -23,7 +23,7 @@ pub struct ChiSquareTest {
     pub df: u64,
     /// Level.
     pub p: f64,
-    /// Units in arms without a weight: not tested, and to be looked at.
+    /// Units in arms without a weight: not tested, and to be investigated.
     pub outside: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct SequentialSrmTest {
     pub ln_e: f64,
     /// min(1, 1/e): small enough at any one look is small enough.
     pub p: f64,
-    /// Units in arms without a weight: not tested, and to be looked at.
+    /// Units in arms without a weight: not tested, and to be investigated.
     pub outside: u64,
 }
 
@@ -45,7 +45,7 @@ impl SequentialSrmTest {
     }
 }
 
-/// Whether `counts` fit `weights`, which need not sum to 1. An arm of weight 0 is no arm: it counts neither in the degrees of
+/// Whether `counts` fit `weights`, which need not sum to 1. An arm of weight 0 is ignored: it counts neither in the degrees of
 /// freedom nor in the total.
 pub fn chi_square(counts: &[u64], weights: &[f64]) -> MethodResult<ChiSquareTest> {
     let ArmAllocation { counts, shares, outside } = arms(counts, weights)?;

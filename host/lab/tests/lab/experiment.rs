@@ -1,5 +1,5 @@
-//! Live experiments over real journals (M5): what was assigned is joined to what became of it; a known effect is found, where there is
-//! none it is found no more often than stated, and an assignment that is not random raises an alarm.
+//! Live experiments over real journals (M5): assignments are joined to their outcomes; a known effect is found, the
+//! false-positive rate without an effect is at most the stated one, and an assignment that is not random raises an alarm.
 
 use crate::enrolled::{OBJECTIVES, PlannedRunOutcome, TestStateRoot, bindings, definition};
 use baton_core::UnixMs;
@@ -22,7 +22,7 @@ const SEEDS: std::ops::Range<u64> = 0..400;
 /// Units of one experiment over simulated outcomes, both arms together.
 const UNITS: usize = 160;
 
-/// How often anybody looks while they come in.
+/// Number of looks while the units come in.
 const LOOKS: usize = 4;
 
 fn chance(rng: &mut ChaCha8Rng) -> f64 {
@@ -88,7 +88,7 @@ fn what_was_measured_is_remembered_and_a_broken_memory_is_ignored() {
     assert!(first.records.iter().all(|record| record.measures.as_ref().unwrap().standing == RunResult::Done));
     let memory = experiments.read_cache(&definition.name).expect("it was written");
     assert_eq!(collected(&place, &definition), first);
-    // What is remembered is believed as long as the run has no new entry.
+    // The cached measures are used as long as the run has no new entry.
     let forged = String::from_utf8(memory).unwrap().replace("\"tokens\":3000", "\"tokens\":4000");
     experiments.write_cache(&definition.name, forged.as_bytes()).unwrap();
     let believed = collected(&place, &definition);
@@ -123,7 +123,7 @@ fn what_cannot_count_is_listed_with_its_reason() {
         ..assignment(&of_control[1])
     };
     place.write(forged, bindings(&definition, version, eager), PlannedRunOutcome::default());
-    // The arm's component was not what it began with.
+    // The run began with another component than the arm's.
     place.write(
         assignment(&of_control[2]),
         bindings(&definition, version, eager),

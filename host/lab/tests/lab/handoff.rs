@@ -1,6 +1,6 @@
-//! What a successor gets, with the real component: for any prefix of a journal that ends in a dead session, prompt and
-//! document with the files beside it name everything that is open, changed or was tried in vain; and no word of an agent
-//! or a tool is anything but a quote in it, or changes a decision (C7, C13, C15, C16).
+//! The handoff to a successor, with the real component: for any prefix of a journal that ends in a dead session, the prompt,
+//! the document and its companion files name all open objectives, changed files and failed attempts. Text of an agent or a tool
+//! appears in them only as a quote, and changes no decision (C7, C13, C15, C16).
 
 use baton_core::decision::Decision;
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn is_complete(packet: &SuccessorContext) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    // A failing case is shown; there is no file of old ones to keep.
+    // A failing case is printed; no regression file is kept.
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]

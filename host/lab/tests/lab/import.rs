@@ -1,5 +1,5 @@
-//! Recordings of real agents become runs: their verdicts are those of the labels, they replay exactly, and nothing that a
-//! file may hold breaks anything.
+//! Recordings of real agents become runs: their verdicts are those of the labels, they replay exactly, and no content of a file
+//! breaks the import.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -181,7 +181,7 @@ fn the_same_recording_is_the_same_run_and_is_kept_once() {
 #[test]
 fn where_a_policy_would_have_gone_another_way_the_recording_decides_or_the_run_ends() {
     let importer = Importer::new(&engine()).unwrap();
-    // It fills up and goes on: nobody made room, so nobody makes room in the run.
+    // The window fills up and the agent continues: the recording has no handoff or compaction, so the run has none either.
     let full = r#"{"prompt":"","turn":1,"text":"The first half is written, and its tests pass on this machine.","used_tokens":185000,"window_tokens":200000,"stop":"end_turn"}
 {"prompt":"","turn":2,"text":"The second half is written, and its tests pass on this machine.","used_tokens":190000,"window_tokens":200000,"stop":"end_turn"}
 "#;
@@ -200,7 +200,8 @@ fn where_a_policy_would_have_gone_another_way_the_recording_decides_or_the_run_e
     let found = found.unwrap();
     assert!(found.is_exact() && found.decisions.host_fallback == 1, "{found:?}");
 
-    // It is called exhausted, and goes on where it was: there is no saying what a new session would have done.
+    // The verdict is exhausted, and the recording continues in the same session: it does not show what a new session would have
+    // done.
     let lines: Vec<&str> = TWO_SESSIONS.lines().collect();
     let on = lines[4].replace("\"session\":\"b\",", "").replace("\"turn\":1", "\"turn\":4");
     let goes_on = [lines[..4].join("\n"), on].join("\n");
@@ -272,7 +273,7 @@ fn what_is_broken_is_told_with_its_place_and_secrets_do_not_come_along() {
     assert!(!rows.join("\n").contains(&token) && rows.join("\n").contains("[secret: "));
 }
 
-/// Imports what is given, and holds the journal to it: a whole run that folds again, or nothing.
+/// Imports these bytes and checks the journal: it has a whole run that folds again, or nothing.
 fn whole_or_nothing(importer: &Importer, bytes: &[u8]) {
     let (_dir, state) = place();
     match import(importer, "any.jsonl", bytes) {

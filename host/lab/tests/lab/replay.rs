@@ -267,10 +267,10 @@ fn does() -> impl Strategy<Value = ScriptedOutcome> {
 }
 
 proptest! {
-    // A failing case is shown; there is no file of old ones to keep.
+    // A failing case is printed; no regression file is kept.
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any journal folds again to the state that it was written from, and its first part to the state of then.
+    /// Any journal folds again to the state that it was written from, and its first part to the state at that point.
     #[test]
     fn any_journal_folds_to_the_same_state(script in prop::collection::vec(does(), 1..10), crash_after in 1_usize..200) {
         let mut world = FakeHost::new(script, 2, 3, "plain").named("r0");

@@ -1,4 +1,4 @@
-//! A candidate on a recorded run: what it would have decided otherwise, and from where on nobody knows.
+//! A candidate on a recorded run: the decisions in which it differs, and the point from which its course is unknown.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ fn the_policy_of_a_run_decides_as_it_did_and_with_another_threshold_it_leaves_th
         matches!(decision, Decision::Splitting(SplitDecision { action: SplitAction::Split { .. }, .. }))
     };
     assert!(!is_split(first.recorded.as_ref().unwrap()) && is_split(first.candidate.as_ref().unwrap()));
-    // It would have split before anything else was asked, so nothing that came then is on its course.
+    // It would have split before any other question, so no later question is on its course.
     assert_eq!(sum(&found, |function| function.on_course).asked(), 1);
     assert!(sum(&found, |function| function.off_course).asked() >= 2);
 }

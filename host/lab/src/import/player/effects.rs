@@ -1,5 +1,4 @@
-//! What becomes of what core wants done, where no world is there: what the recording shows, and else the outcome that changes
-//! nothing.
+//! Outcomes of core's intents without a real workspace: the recorded outcome, or else the one that changes nothing.
 
 use baton_core::action::sibling_name;
 use baton_core::input::ArtifactRef;
@@ -56,7 +55,7 @@ impl ImportPlayer<'_> {
                 let artifact = self.keep(&name, MARKDOWN, body(&document), summary, &session);
                 self.outcome(id, ActionOutcome::HandoffWritten { path, artifact, index: Some(index) })
             }
-            // These follow from decisions that the recording takes itself, so nobody should want them.
+            // These intents follow from decisions that the recording makes itself, so core should not want them.
             other @ (Action::Compact { .. }
             | Action::WriteSummaries { .. }
             | Action::Offload { .. }
@@ -73,7 +72,7 @@ impl ImportPlayer<'_> {
                 self.note(error.clone());
                 self.outcome(id, ActionOutcome::Failed { error })
             }
-            // Questions are answered before; of the others nobody waits for an outcome.
+            // Questions are answered before; core expects no outcome of the others.
             Action::RequestDecision { .. } | Action::DeliverToolResult { .. } | Action::Notify(_) => Ok(()),
         }
     }

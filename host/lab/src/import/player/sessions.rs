@@ -1,5 +1,5 @@
-//! What becomes of a session and its prompts: what the recorded agent said, in its order, and the end that it had. A session
-//! that core ends while the recorded one goes on is where a run leaves the recording.
+//! Sessions and their prompts: the recorded agent's events, in their order, and its recorded end. A run leaves the recording if
+//! core ends a session that continues in the recording.
 
 use baton_core::facts::{AgentEvent, ChangedFile, ProcessExit};
 use baton_core::input::PauseAnswer;
@@ -9,14 +9,14 @@ use super::ImportPlayer;
 use crate::import::ImportError;
 use crate::import::timeline::{TimelineEvent, TimelineSession};
 
-/// Files that facts name; of others only the number is told, as the workspace does it.
+/// Maximum number of files that the facts name; of further ones only the count is given, as in a real workspace.
 const FILES_NAMED: usize = 500;
 
-/// How a process ended of which nobody knows.
+/// Exit of a process whose end is not recorded.
 const UNKNOWN_EXIT: ProcessExit = ProcessExit { code: None, signal: None, by_host: false };
 
 impl ImportPlayer<'_> {
-    /// Begins the next session of the recording, where there is one.
+    /// Begins the next session of the recording, if there is one.
     pub(super) fn spawn(&mut self, action: ActionId, id: &SessionId) -> Result<(), ImportError> {
         let Some(session) =
             self.script.sessions.get(self.sessions_started).filter(|_| !self.is_off_recording)
@@ -93,7 +93,7 @@ impl ImportPlayer<'_> {
         self.answer_questions()
     }
 
-    /// Core ends a session. One that goes on in the recording leaves its course here.
+    /// Core ends a session. If the session continues in the recording, the run leaves the recording here.
     pub(super) fn on_end_request(
         &mut self,
         action: ActionId,
@@ -118,7 +118,7 @@ impl ImportPlayer<'_> {
         self.take(Input::SessionEnded { session: id.clone(), exit })
     }
 
-    /// A person is asked. Where the recording goes on, somebody went on with the work; else nobody did.
+    /// Core asks the user. If the recording continues, the answer is to retry; else it is to stop.
     pub(super) fn on_user_question(
         &mut self,
         action: ActionId,
@@ -139,7 +139,7 @@ impl ImportPlayer<'_> {
         self.take(Input::Answered { question: action, choice, message: None })
     }
 
-    /// What tools say that they wrote. Of a tool that does not say, only that something may have changed is known.
+    /// Records the files that tools report as written. A tool without such a report may have changed anything.
     fn note_tool_writes(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::ToolCall { writes: Some(path), .. } => {

@@ -274,7 +274,7 @@ impl RunSamples {
                     CompactionTrigger::Asked => all.count("compaction.fails", 0, 1),
                     CompactionTrigger::Auto => all.count("exhaustion.compacts", 1, 0),
                 }
-                // What it took is no turn's time.
+                // The time of a compaction does not count as a turn's time.
                 of.last_turn_at = None;
                 let (Some(before), Some(after)) = (before_tokens, after_tokens) else { return };
                 let (before, after, start) = (*before as f64, *after as f64, of.start.unwrap_or(0.0));

@@ -1,4 +1,4 @@
-//! A model as a TOML file: read with every mistake named by line and key, written with the meaning of every number beside it.
+//! A model as a TOML file: the parser names every mistake by line and key, and the writer adds the meaning of every number.
 //! Opens no file.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use super::{Model, ModelParam, ParamSource};
 /// Characters of a line of comment.
 const COMMENT_CHARS: usize = 110;
 
-/// Mistakes that are named: whoever has made more reads the first ones only.
+/// Maximum number of mistakes in an error; further ones are left out.
 const PROBLEMS_MAX: usize = 20;
 
 /// One mistake in a model.
@@ -22,13 +22,13 @@ pub struct ModelDiagnostic {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// The key that it is about; empty where it is about the whole file.
+    /// The key that it is about; empty if it is about the whole file.
     pub key: String,
     /// What is wrong, and what would be right.
     pub what: String,
 }
 
-/// A file that is no model.
+/// A file that is not a valid model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ModelError {
     /// Name of the file, as the caller gave it.
@@ -53,7 +53,7 @@ impl Model {
     /// Reads a model; what the text does not say keeps its default. `origin` is what messages call the file.
     ///
     /// # Errors
-    /// [`ModelError`] names every unknown key, every value that is no number and every number out of its bounds.
+    /// [`ModelError`] names every unknown key, every value that is not a number and every number out of its bounds.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ModelError> {
         let mut reading = ModelReader { text, model: Model::default(), problems: Vec::new() };
         let (document, mistakes) = DeTable::parse_recoverable(text);
@@ -73,8 +73,8 @@ impl Model {
         Err(ModelError { origin: origin.to_owned(), problems })
     }
 
-    /// The model as a file. `remarks` say something of single numbers, by key: where they come from, for example. Where there is
-    /// none, the source of the default is told.
+    /// The model as a file. `remarks` are comments on single numbers, by key, such as their source. Without a remark, the
+    /// source of the default is written.
     pub fn to_toml(&self, remarks: &BTreeMap<&str, String>) -> String {
         let mut text = String::from(
             "# A model for `baton simulate`. What is left out is as it is here without a fit.\n",
@@ -214,7 +214,7 @@ impl ModelReader<'_> {
     }
 }
 
-/// "did you mean `x`?" where one of the names is near, else the list of them.
+/// "did you mean `x`?" if one of the names is similar, else the list of them.
 fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> String {
     /// Below this two words have hardly a letter in common.
     const ALIKE: f64 = 0.75;

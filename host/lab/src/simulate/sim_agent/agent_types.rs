@@ -21,7 +21,7 @@ pub(in crate::simulate) enum SimAgentAction {
     Exit(ProcessExit),
 }
 
-/// What comes of a moment: acts, each so long after it, and when the agent goes on.
+/// Result of a step: actions with their delays, and the delay until the agent's next step.
 #[derive(Debug, Default)]
 pub(in crate::simulate) struct SimAgentStep {
     pub(in crate::simulate) acts: Vec<(DurationMs, SimAgentAction)>,
@@ -78,7 +78,7 @@ pub(in crate::simulate) struct SimContext<'w> {
     pub(in crate::simulate) workspace_model: &'w mut WorkspaceModel,
     pub(in crate::simulate) limits: &'w QuotaOutages,
     pub(in crate::simulate) now: UnixMs,
-    /// Turns that were worked on an objective so far, by anybody: names the stream of chance of the next one.
+    /// Turns of all agents on an objective so far; the count names the random stream of the next turn.
     pub(in crate::simulate) worked: &'w mut BTreeMap<ObjectiveId, u32>,
     /// Objectives that the workflow asks for.
     pub(in crate::simulate) asked: &'w [ObjectiveId],

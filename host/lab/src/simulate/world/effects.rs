@@ -1,5 +1,5 @@
-//! What comes of each intent in a simulated world. Nothing is judged here that a host would judge: decisions are asked of the
-//! real components, and everything else is answered as the workspace model stands.
+//! The outcome of each intent in a simulated world. This module makes no decision of a host: the real components decide, and
+//! all other outcomes follow from the state of the workspace model.
 
 use baton_core::facts::AgentEvent;
 use baton_core::input::ArtifactRef;
@@ -12,7 +12,7 @@ use baton_engine::RoutedDecision;
 use super::{SimEvent, SimWorld};
 use crate::simulate::sim_agent::SimAgent;
 
-/// What a host does on its own machine takes so long.
+/// Duration of an effect on the host's own machine, in milliseconds.
 const EFFECT_MS: u64 = 20;
 
 impl SimWorld<'_> {
@@ -151,17 +151,17 @@ impl SimWorld<'_> {
         self.after(takes, SimEvent::Take(Box::new(Input::Outcome { action: id, outcome })));
     }
 
-    /// An agent is told something; nothing where it is gone.
+    /// Passes a request to an agent; none if the agent is gone.
     fn tell_agent(
         &mut self,
         session: &SessionId,
         does: impl FnOnce(&mut SimAgent, &mut super::SimContext<'_>) -> super::SimAgentStep,
     ) -> Option<ActionOutcome> {
-        // The outcome comes before whatever the agent makes of it.
+        // The outcome is queued before the agent's reaction.
         self.with_agent(session, does).map(|()| ActionOutcome::Delivered)
     }
 
-    /// Remembers what a phase is about: of parts only their prompts say it.
+    /// Remembers the objectives of a phase: those of a sub-phase are only in its prompts.
     fn record_focus(&mut self, phase: Option<PhaseId>, focus: &[ObjectiveId]) {
         let Some(phase) = phase else { return };
         let held = self.held.entry(phase).or_default();
@@ -172,7 +172,7 @@ impl SimWorld<'_> {
         }
     }
 
-    /// A verification command, run where the work is.
+    /// A verification command, run in the tree of the work.
     fn verify(&mut self, phase: &PhaseId, tree: &WorktreeName) -> ActionOutcome {
         let held = self.held.get(phase).cloned().unwrap_or_default();
         let mut rng = self.rng("verify", phase.as_str());

@@ -1,5 +1,5 @@
-//! Runs of an experiment without agents: real journals, written by core as it is played, whose outcomes are told beforehand. Checks
-//! nothing.
+//! Runs of an experiment without agents: real journals, written by core while it is played, with outcomes that are given
+//! beforehand. Checks nothing.
 
 #![allow(dead_code, unreachable_pub)] // A module of several suites; each uses its own part.
 
@@ -31,10 +31,10 @@ pub const OBJECTIVES: u32 = 3;
 /// When the first run begins.
 const BEGINS_MS: u64 = 1_770_892_200_000;
 
-/// What becomes of a run.
+/// The planned course of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedRunOutcome {
-    /// Objectives that are done in the end; where it is not all of them, a person ends the run.
+    /// Objectives that are done in the end; if it is not all of them, the user ends the run.
     pub completed: u32,
     /// Tokens billed for each objective that is asked for.
     pub tokens: u64,
@@ -42,7 +42,7 @@ pub struct PlannedRunOutcome {
     pub faults: bool,
     /// The host dies when this many objectives were asked for.
     pub dies_at: Option<u32>,
-    /// Somebody then begins the same work anew.
+    /// The user then starts the same work again.
     pub set_aside: bool,
 }
 
@@ -52,7 +52,7 @@ impl Default for PlannedRunOutcome {
     }
 }
 
-/// An experiment with these arms, in equal parts where no other weights are given.
+/// An experiment with these arms and weights.
 pub fn definition(name: &str, arms: &[(&str, f64)]) -> ExperimentDefinition {
     let arm = |(name, weight): &(&str, f64)| ExperimentArm {
         name: (*name).into(),
@@ -107,7 +107,7 @@ impl TestStateRoot {
         Self::of(root, Journal::open(&state).unwrap())
     }
 
-    /// One that is there.
+    /// Uses an existing journal.
     pub fn of(root: PathBuf, journal: Journal) -> Self {
         Self { root, journal, runs: 0 }
     }
@@ -142,7 +142,7 @@ impl TestStateRoot {
         run
     }
 
-    /// Goes on with a run: whatever is written is on disk.
+    /// Flushes the journal: every written entry is on disk.
     pub fn flush(&self) {
         self.journal.flush().unwrap();
     }
@@ -324,7 +324,7 @@ impl FakeRunHost {
     }
 }
 
-/// A policy that asks a person where the work came to nothing, and finds everything else in order.
+/// A policy that asks the user if the work failed, and otherwise accepts everything.
 pub(crate) fn stub(question: &PolicyRequest, failed: bool) -> Decision {
     let reason = "as always".to_owned();
     match &question.query {

@@ -43,7 +43,7 @@ id = "linter"
 description = "Write the linter."
 "#;
 
-/// Changed files that an assessment names here, so that "and so many more" is not rare.
+/// Maximum number of changed files that an assessment names here; low, so that lists are often cut.
 const CHANGED_FILES_SHOWN: usize = 12;
 
 /// What an agent does with a prompt.
@@ -55,7 +55,7 @@ pub(crate) enum ScriptedOutcome {
     Hang,
 }
 
-/// What a successor gets, and what is true then.
+/// The prompt and documents of a successor, and the facts at that moment.
 pub(crate) struct SuccessorContext {
     pub(crate) prompt: String,
     pub(crate) document: String,
@@ -86,7 +86,7 @@ pub(crate) struct FakeHost {
     workspace: BTreeMap<String, ChangedFile>,
     /// The workspace at the start of each phase.
     starts: BTreeMap<PhaseId, BTreeMap<String, ChangedFile>>,
-    /// What had changed for each phase when its host looked last; neighbours in the same folder go on after it.
+    /// The changed files of each phase at the host's last look; other phases in the same folder may change files afterwards.
     seen: BTreeMap<PhaseId, Vec<String>>,
     /// Which session tried what.
     attempts: BTreeSet<(SessionId, String)>,
@@ -150,7 +150,8 @@ impl FakeHost {
         self
     }
 
-    /// With so many turns for each prompt, each of which takes longer than an answer of a policy; before its first step.
+    /// Sets the number of turns for each prompt, each of which takes longer than an answer of a policy. To be called before the
+    /// first step.
     pub(crate) fn with_turns(mut self, turns: u64) -> Self {
         self.turns = turns;
         // However many they are, none is too many.
@@ -346,7 +347,7 @@ impl FakeHost {
         let of_session = |row: &&PhaseSummary| row.sessions.iter().any(|one| one.id == *session);
         let phase = view.phases.iter().find(of_session).unwrap();
         if phase.sessions.len() == 1 {
-            // Nobody was there before: whoever brings parts together begins something of its own.
+            // There was no session before this one: a session that merges parts begins its own work.
             return;
         }
         let newest = phase.handoffs.first();
@@ -437,7 +438,8 @@ impl FakeHost {
                     failed: None,
                 },
             );
-            // What an agent says beside its report of done is its own word, and may get it asked: a successor hears of others.
+            // Text next to a report of done is the agent's own claim, and may make the host ask back. Only other outcomes have
+            // a successor.
             let said = if matches!(does, ScriptedOutcome::Finish) { "" } else { &words[..] };
             let text =
                 format!("I have written down all that I found in this step, as it was asked for. {said}");

@@ -99,7 +99,7 @@ fn what_is_stopped_keeps_only_seeds_that_every_arm_has() {
     assert_eq!((fleet.arms[0].len(), fleet.arms[1].len()), (1, 1));
 }
 
-/// A property over seeds and policies: what is written down replays without a difference, core and components.
+/// A property over seeds and policies: the journal replays without a difference, core and components.
 #[test]
 fn every_simulated_run_verifies() {
     let policies = ConfiguredPolicies::new();
@@ -223,8 +223,8 @@ fn a_run_that_meets_a_bound_says_so() {
     assert_eq!((run.ends, run.measures.standing), (SimulationEnd::Waiting, RunResult::Waiting));
 }
 
-/// By construction: quality falls steeply with occupancy, and a handoff or compaction costs little. Whoever makes room early does
-/// better work than whoever makes none.
+/// By construction: quality falls steeply with occupancy, and a handoff or compaction costs little. A policy that makes room
+/// early gets better work than one that makes none.
 #[test]
 fn a_policy_that_makes_room_before_quality_falls_is_better() {
     let policies = ConfiguredPolicies::new();

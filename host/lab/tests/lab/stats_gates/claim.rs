@@ -1,4 +1,4 @@
-//! What a gate claims, and when so many simulations bear it out. Simulates nothing.
+//! The claim of a gate, and the test whether a number of simulations supports it. Simulates nothing.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub(crate) enum RateClaim {
 }
 
 impl RateClaim {
-    /// Whether the true share is there, beyond [`DOUBT`].
+    /// Whether the true share is in the claimed range, except for a chance of [`DOUBT`].
     pub(crate) fn holds(self, counted: ObservedRate) -> bool {
         let (least, most) = counted.limits();
         match self {
@@ -61,9 +61,9 @@ pub(crate) struct CalibrationCheck {
 /// How often it happened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObservedRate {
-    /// So often.
+    /// Worlds in which it happened.
     pub(crate) hits: u64,
-    /// Of so many.
+    /// Worlds in total.
     pub(crate) of: u64,
 }
 

@@ -2,8 +2,8 @@
 //! count prints the table of `STATISTICS.md`:
 //! `cargo test -p baton-lab --test lab stats_gates -- --ignored --nocapture`
 //!
-//! Every gate runs over the seeds of [`SEEDS`], which nobody chose after the fact, and passes only if the true rate is where
-//! it is claimed to be but for a chance of one in a thousand ([`claim::DOUBT`]), so that no lucky seed passes.
+//! Every gate runs over the seeds of [`SEEDS`], which were fixed beforehand, and passes only if the true rate is in the claimed
+//! range, except for a chance of one in a thousand ([`claim::DOUBT`]), so that no lucky seed passes.
 
 mod calibration_rng;
 mod claim;

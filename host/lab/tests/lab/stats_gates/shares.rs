@@ -1,4 +1,4 @@
-//! Two arms whose every pair is looked at, up to 200 an arm: objectives done or not, and tokens as logarithms.
+//! Two arms with a look after every pair, up to 200 units an arm: objectives done or not, and tokens as logarithms.
 
 use baton_lab::stats::betting::BettingMartingale;
 use baton_lab::stats::fixed::WelchTest;
@@ -119,7 +119,7 @@ pub(crate) fn alarm(found: MethodResult<Estimate>) -> bool {
     misses(found, 0.0)
 }
 
-/// Whether the truth is outside of the interval; where there is no answer yet, it is not.
+/// Whether the truth is outside of the interval; false if there is no estimate yet.
 pub(crate) fn misses(found: MethodResult<Estimate>, truth: f64) -> bool {
     match found {
         Ok(found) => found.lower > truth || found.upper < truth,
@@ -162,7 +162,7 @@ fn bets(rng: &mut CalibrationRng, control: f64, candidate: f64) -> bool {
     })
 }
 
-/// Whether equal shares ever look different where the candidate gets only a tenth of the units.
+/// Whether equal shares ever look different if the candidate gets only a tenth of the units.
 fn tenth(rng: &mut CalibrationRng, chance: f64, guard: DataRequirements) -> bool {
     let sequence = ConfidenceSequence { guard, ..ConfidenceSequence::default() };
     let (mut a, mut b) = (RunningMoments::default(), RunningMoments::default());

@@ -55,7 +55,7 @@ pub(crate) fn gates() -> Vec<CalibrationCheck> {
     ]
 }
 
-/// Whether the alarm is ever raised, looking at every so many units.
+/// Whether the alarm is ever raised, with a look after every `every` units.
 fn mismatch<const ARMS: usize>(
     rng: &mut CalibrationRng,
     truth: [f64; ARMS],
