@@ -28,16 +28,16 @@ const ATTACKERS: u32 = DECISIONS_IN_FLIGHT;
 /// How often each asks, at most: together they are two hundred sessions with twenty events a second each.
 const ATTACK_PAUSE: Duration = Duration::from_millis(1);
 
-/// Between two decisions of the neighbour: a lively crowd of sessions, and still far from what a core can do.
+/// Pause between two decisions of the neighbour: the rate of many busy sessions, and still far below the capacity of a core.
 const PAUSE: Duration = Duration::from_micros(500);
 
 /// Decisions of one stretch.
 const STRETCH: usize = 250;
 
-/// What may be, and still nobody notices.
+/// Largest slowdown of the neighbour that still counts as harmless.
 const AIM: f64 = 2.0;
 
-/// Somebody who does harm in a loop.
+/// A policy call that does harm in a loop.
 type HarmfulLoop = Box<dyn Fn() + Sync>;
 
 fn main() {

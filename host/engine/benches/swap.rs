@@ -14,7 +14,7 @@ use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, Router, builtin_bytes};
 use common::question;
 use criterion::{Criterion, criterion_group, criterion_main};
 
-/// The built-in policy with a section that nobody reads: the same answers under another digest.
+/// The built-in policy with an unused section: the same answers under another digest.
 fn marked(mark: u8) -> Vec<u8> {
     [builtin_bytes(), &[0, 6, 4, b'm', b'a', b'r', b'k', mark]].concat()
 }

@@ -15,11 +15,11 @@ use crate::layer::NextPolicies;
 use crate::limits::START_FUEL;
 use crate::settings::ConfiguredPolicy;
 
-/// Far enough that the epoch, which nobody moves on here, is never reached.
+/// A deadline that is never reached, since the epoch does not advance here.
 const NEVER: u64 = 1 << 32;
 
-/// Time for one fresh instance and one typed call, the conversion of the observation not counted. None where the
-/// question is another than `assess` or `brief`, or the call fails.
+/// Time for one fresh instance and one typed call, the conversion of the observation not counted. None if the question is
+/// neither `assess` nor `brief`, or if the call fails.
 pub fn time(configured: &ConfiguredPolicy, question: &PolicyRequest) -> Option<Duration> {
     let function = configured.policy.0.exports.answering(question.query.capability())?;
     match &question.query {

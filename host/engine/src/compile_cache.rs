@@ -1,11 +1,11 @@
-//! Compiled components, kept between runs of the host. Compiled code is native code, so a file is mapped only where
-//! this very user's host made it, here, and nothing has touched it since.
+//! Compiled components, kept between runs of the host. Compiled code is native code, so a file is mapped only if a host of this
+//! user wrote it in this folder, and it was not changed since.
 //!
-//! Beside each file of code lies a record of which file it is (device, inode, size, times), sealed with a key that
-//! never leaves the private folder. A file that is foreign, copied, renamed, truncated or changed is another file
-//! than the record says: it is ignored and written anew. That is how a system trusts its own executables; hashing
-//! them at each start would cost as much as everything else a warm start does. What is kept has passed its trial,
-//! so a warm start makes no instance either. Nothing here makes a load fail: without a cache it is slower.
+//! Each file of code has a record of its identity (device, inode, size, times), sealed with a key that never leaves the private
+//! folder. A file that is foreign, copied, renamed, truncated or changed does not match its record: it is ignored and written
+//! again. That is how a system trusts its own executables; hashing them at each start would cost as much as the rest of a warm
+//! start. A cached component has passed its trial, so a warm start makes no instance either. An error of the cache never makes
+//! a load fail: without a cache it is slower.
 
 use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -24,7 +24,7 @@ const TAG_BYTES: usize = 32;
 /// End of the name of a file of code.
 const CODE: &str = "cwasm";
 
-/// End of the name of the file beside it: the tag, then a [`Record`] as JSON.
+/// Extension of the record file: the tag, then a [`CacheRecord`] as JSON.
 const RECORD: &str = "record";
 
 /// Longer than any record.
@@ -36,8 +36,8 @@ const MAX_FILES: usize = 64;
 /// Bytes kept: several interpreters, each some hundred MiB of code at most. Components of strangers are not to fill the disk.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Longer than a tick of any clock that a file system takes its times from (10 ms at most): whatever is done to a
-/// file after this has another time than what was done before.
+/// Longer than a tick of any clock that a file system takes its times from (10 ms at most): a change to a file after this delay
+/// has another time than a change before it.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 /// A private folder of compiled components.
@@ -97,8 +97,8 @@ pub(crate) struct CachedComponent {
 }
 
 impl CompileCache {
-    /// Opens the folder, makes it where it is missing, and takes its key or makes one. Errors where somebody else
-    /// could write into the folder.
+    /// Opens the folder, creates it if it is missing, and reads its key or makes one. An error if another user could write into
+    /// the folder.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let metadata = fs::symlink_metadata(folder)?;
@@ -114,7 +114,7 @@ impl CompileCache {
         Ok(Self { folder: folder.to_owned(), key })
     }
 
-    /// The component, where this host compiled and tried it with this engine.
+    /// The component, if this host compiled and tried it with this engine.
     pub(crate) fn load(&self, wasm: &wasmtime::Engine, entry: &CacheKey) -> Option<CachedComponent> {
         let sealed = read_private(&self.path(entry, RECORD), MAX_RECORD_BYTES).ok()?;
         let (tag, record) = sealed.split_first_chunk::<TAG_BYTES>()?;
@@ -128,10 +128,10 @@ impl CompileCache {
         if !metadata.is_file() || !is_private(&metadata) || FileIdentity::from(&metadata) != file {
             return None;
         }
-        // SAFETY: `deserialize_file` maps the file and runs it. A host of this user (nobody else knows the key) wrote
-        // it for this component and this engine, read it back, and noted which file it is; it is that file, and it
-        // was not written to since. Nobody else can put one in its place: the folder is private, and a host of this
-        // user only ever puts there what it compiled itself.
+        // SAFETY: `deserialize_file` maps the file and runs it. A host of this user (no other user knows the key) wrote it for
+        // this component and this engine, read it back, and recorded its identity; it is that file, and it was not written to
+        // since. No other user can replace it: the folder is private, and a host of this user only writes code there that it
+        // compiled itself.
         #[allow(unsafe_code)]
         let component = unsafe { Component::deserialize_file(wasm, path) }.ok()?;
         Some(CachedComponent { component, digest })
@@ -153,7 +153,7 @@ impl CompileCache {
         self.prune()
     }
 
-    /// Puts a file there whole, and on the disk before anything else says that it is there.
+    /// Writes a whole file, and syncs it to disk before it gets its name.
     fn write(&self, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         parts.iter().try_for_each(|part| file.write_all(part))?;
@@ -191,7 +191,7 @@ impl CompileCache {
         let mut kept_bytes = 0u64;
         for (place, (_, bytes, path)) in files.iter().rev().enumerate() {
             kept_bytes = kept_bytes.saturating_add(*bytes);
-            // The newest stays, however large: it was asked for just now.
+            // The newest file stays at any size: it was asked for just now.
             if place > 0 && (place >= MAX_FILES || kept_bytes > MAX_BYTES) {
                 fs::remove_file(path)?;
                 // Code without a record is not trusted; a record without code means nothing.
@@ -202,7 +202,7 @@ impl CompileCache {
     }
 }
 
-/// Whether nobody else may read or write it, and this user owns it.
+/// Whether this user owns it, and no other user may read or write it.
 fn is_private(metadata: &Metadata) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o077 == 0
 }
@@ -224,8 +224,8 @@ fn read_key(path: &Path) -> Option<[u8; KEY_BYTES]> {
     read_private(path, KEY_BYTES as u64).ok()?.try_into().ok()
 }
 
-/// Makes a key in place of one that is missing or unfit. Where another host does so at the same time the last one
-/// wins, and what was kept under the other key is compiled once more.
+/// Makes a key if it is missing or invalid. If two hosts do so at the same time, the last key wins, and code that was cached
+/// under the other key is compiled once more.
 fn make_key(folder: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
     getrandom::fill(&mut key).map_err(io::Error::other)?;

@@ -1,6 +1,6 @@
-//! Compiles components on threads of its own, behind everything else that the machine has to do: whoever makes decisions at
-//! the same time is not to notice. What may be compiled is `component_limits.rs`'s business. What is not part of the host is compiled in a process of
-//! its own (`process.rs`).
+//! Compiles components on separate threads with a low priority, so that concurrent decisions are not slowed down.
+//! `component_limits.rs` says which components may be compiled. Third-party components are compiled in a separate process
+//! (`process.rs`).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +11,8 @@ mod process;
 pub(crate) use process::CompileError;
 pub use process::{CompilerProcess, compile_in_subprocess, compile_main, stop_compiling};
 
-/// How far behind: a third of the weight of everything else. Less would be no end of waiting where agents build things.
+/// The niceness: a third of the weight of normal threads. With less weight, compiling
+/// would take far too long while agents run builds.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
 
@@ -42,10 +43,10 @@ impl Drop for CompilationGuard {
     }
 }
 
-/// Compiles a component. Where there are no threads to be had, on this one.
+/// Compiles a component. On this thread if no other can be started.
 ///
-/// Whoever asks sleeps meanwhile. A worker of another rayon pool that waited for these threads by itself would take up its pool's
-/// next job instead, with whatever locks it holds.
+/// The calling thread sleeps meanwhile. If a worker of another rayon pool waited for these threads itself, it would take up its
+/// pool's next job instead, while it still holds its locks.
 pub(crate) fn compile(wasm: &wasmtime::Engine, bytes: &[u8]) -> wasmtime::Result<Component> {
     let threads = rayon::ThreadPoolBuilder::new()
         .thread_name(|_| NAME.to_owned())
@@ -65,7 +66,7 @@ pub(crate) fn compile(wasm: &wasmtime::Engine, bytes: &[u8]) -> wasmtime::Result
 /// Gives this thread, and those that it starts, a low priority. Linux has one for each thread; elsewhere it would be that of the whole process.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
-    // A system that refuses leaves the compiler where it was, in nobody's way but the neighbours'.
+    // If the system refuses, the compiler keeps its normal priority, and only slows down other threads.
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 

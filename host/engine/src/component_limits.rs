@@ -1,8 +1,8 @@
-//! What a component may be made of, counted before it is compiled: compiling costs no fuel, so what bounds it is what there
-//! is to compile. Compiles nothing, and validates nothing: the compiler does that.
+//! Limits on the contents of a component, counted before it is compiled: compiling costs no fuel, so only the amount of code
+//! bounds it. Compiles nothing, and validates nothing: the compiler does that.
 //!
-//! The bounds are two to four times what a whole JavaScript or Python interpreter has, so what passes is compiled in some
-//! times the time that those take, and in a few hundred MiB. `nested_instances.rs` counts instances.
+//! The bounds are two to four times what a whole JavaScript or Python interpreter has, so a component that passes compiles in a
+//! small multiple of their time, and in a few hundred MiB. `nested_instances.rs` counts instances.
 
 use wasmparser::{
     BinaryReaderError, BlockType, CanonicalFunction, ComponentTypeRef, Encoding, FunctionBody, Operator,
@@ -28,9 +28,10 @@ const MEETINGS: u64 = 15_000_000;
 /// 44 s of processor time.
 const FUNCTION_MEETINGS: u64 = 1_600_000;
 
-/// The same for loops alone, which cost it more: each loop counts once for each loop around it and itself, since what is alive in it is
-/// alive around them all, and so does each branch back to a loop. Interpreters have up to 1.0 million. A component of 300 KiB with a
-/// thousand million, in loops 2,000 deep, took 77 s of processor time and 2 GiB; at the bound it is some 13 s.
+/// The same for loops alone, which cost it more: each loop counts once for each loop around it and itself, since a variable
+/// that is live in it is live around them all, and so does each branch back to a loop. Interpreters have up to 1.0 million. A
+/// component of 300 KiB with a thousand million, in loops 2,000 deep, took 77 s of processor time and 2 GiB; at the bound it is
+/// some 13 s.
 const LOOP_MEETINGS: u64 = 3_000_000;
 
 /// Results of a function, and values that a block takes or leaves: a few bytes name a type, and each use of it is as many values to the
@@ -70,7 +71,7 @@ pub(crate) enum LimitViolation {
     /// Few components instantiate one another to many.
     #[error("the components in it unfold to more than {} instances", crate::nested_instances::INSTANCES)]
     Instances,
-    /// What that unfolds to, nobody can say beforehand.
+    /// The number of instances cannot be computed beforehand.
     #[error("it passes a component to a component, so the number of instances is unknown")]
     HigherOrder,
     /// Each is an entry in a table of the host, which no limit of memory sees.

@@ -80,7 +80,7 @@ const CORE_INSTANCES: u32 = 64;
 const TABLES: u32 = 4;
 
 impl Engine {
-    /// Sets up wasmtime and its pool. A cache folder that cannot be used is no error, see [`Engine::cache_problem`].
+    /// Sets up wasmtime and its pool. A cache folder that cannot be used is not an error, see [`Engine::cache_problem`].
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
         let EngineConfig { cache_dir, limits, decisions_in_flight, compiler } = config;
         if !(1..=MAX_DECISIONS_IN_FLIGHT).contains(&decisions_in_flight) {
@@ -120,7 +120,7 @@ impl Engine {
         &self.0.limits
     }
 
-    /// Why compiled components are not kept, where a folder was given and could not be used.
+    /// Why compiled components are not cached, if a folder was given and could not be used.
     pub fn cache_problem(&self) -> Option<&str> {
         self.0.cache_problem.as_deref()
     }
@@ -180,8 +180,8 @@ pub(crate) fn wasmtime_config(limits: &DecisionLimits, decisions_in_flight: u32)
         // instance costs more than the checks, and makes every core stop for it.
         .signals_based_traps(false)
         .memory_guard_size(0)
-        // Neither is needed to stop a policy or to say why it failed, and without them its code is smaller and is
-        // there at once.
+        // Neither is needed to stop a policy or to report why it failed, and without them its code is smaller and loads at
+        // once.
         .native_unwind_info(false)
         .generate_address_map(false)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
@@ -204,7 +204,7 @@ fn compatibility(wasm: &wasmtime::Engine) -> Digest {
     Digest::of(feed.0.finalize())
 }
 
-/// Every number that changes what a policy answers, or what fuel it is said to have used.
+/// Every number that can change a policy's answer or its reported fuel.
 fn engine_digest(compatible: &Digest, limits: &DecisionLimits) -> Digest {
     let DecisionLimits {
         fuel,

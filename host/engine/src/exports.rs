@@ -9,7 +9,7 @@ use crate::bindings::{questions, settings as wit_settings};
 use crate::contract;
 use crate::instance::Instance;
 
-/// Where the functions are in the component.
+/// Indexes of the functions in the component.
 pub(crate) struct Exports {
     answers: BTreeMap<Capability, ComponentExportIndex>,
     /// `settings.schema`.
@@ -17,7 +17,7 @@ pub(crate) struct Exports {
 }
 
 impl Exports {
-    /// An interface that is missing is no error, its function is.
+    /// A missing interface is not an error; an interface without its function is.
     pub(crate) fn find(component: &Component) -> Result<Self, String> {
         let find = |name: &str| {
             let (interface, function) = name.split_once('.').unwrap_or((name, ""));
@@ -31,7 +31,7 @@ impl Exports {
         Ok(Self { answers: answers.collect::<Result<_, _>>()?, schema: find("settings.schema").transpose()? })
     }
 
-    /// The function that answers, where the component has it.
+    /// The function that answers for a capability, if the component has it.
     pub(crate) fn answering(&self, capability: Capability) -> Option<&ComponentExportIndex> {
         self.answers.get(&capability)
     }

@@ -1,5 +1,5 @@
-//! The last of the chain: answers without any component, and without judgment. Work goes on as it is, and where it
-//! cannot, a person is asked.
+//! The end of the chain: answers without any component, and without judgment. Work continues unchanged; if it cannot, the host
+//! asks the user.
 
 use std::fmt::Write as _;
 
@@ -22,8 +22,8 @@ const WHY: &str = "No policy answered";
 /// Paths named in a prompt or document: the workspace itself has the others.
 const PATHS: usize = 50;
 
-/// What is decided of a question where no component answers; a fault where it cannot be put to anyone. Replays compare it with
-/// what a journal says of such a decision.
+/// The decision on a question if no component answers; a fault if the question itself is invalid. Replays compare it with the
+/// decision in the journal.
 pub fn answer_without_component(
     question: &PolicyRequest,
     limits: &DecisionLimits,
@@ -82,8 +82,7 @@ fn assess(seen: &SessionObservation) -> Assessment {
     Assessment { verdict, evidence: Vec::new(), warning: None, reason }
 }
 
-/// What has an end by itself is waited for, what could go no further is continued, and of all else a person is asked.
-/// Those of the table, and as many again while something moves.
+/// The turns of the table; the same number again as long as the work makes progress.
 fn budget(seen: &BudgetingObservation) -> TurnBudget {
     let moves = seen.spent.is_some_and(|spent| spent.objectives_done > 0 || spent.files_changed > 0);
     let had = seen.phase.budget.turns_used;
@@ -127,7 +126,7 @@ fn review(seen: &ReviewObservation) -> ReviewDecision {
     }
 }
 
-/// Cut on a character where it is longer than any answer may be.
+/// Cuts a text that is longer than an answer may be, between two characters.
 fn cut(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(ANSWER_TEXT_BYTES));
     text

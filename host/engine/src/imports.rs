@@ -1,7 +1,6 @@
-//! What a policy may call: `log`, `config`, `text`, facts (`facts.rs`), where granted
-//! `artifacts`, and in a layer the next policy (`layer.rs`). Every call is bounded and pays
-//! fuel, so that it is deterministic and a flood of calls ends like any other loop. There is no clock here, no
-//! randomness, no file.
+//! The imports of a policy: `log`, `config`, `text`, facts (`facts.rs`), `artifacts` if granted, and in a layer the next policy
+//! (`layer.rs`). Every call is bounded and pays fuel, so that it is deterministic and a flood of calls ends like any other
+//! loop. No import gives access to a clock, to randomness or to files.
 
 use std::sync::Arc;
 
@@ -38,14 +37,13 @@ pub(crate) const FREE: [&str; 10] = [
 /// The interface that needs a grant.
 pub(crate) const ARTIFACTS: &str = "artifacts";
 
-/// Fuel for one call of an import: what it costs the host in machine time (some 100 ns), and an honest decision makes
-/// some dozens.
+/// Fuel for one call of an import: covers the host's machine time (some 100 ns); an honest decision makes some dozens of calls.
 pub(crate) const CALL_FUEL: u64 = 1_000;
 
 /// Fuel for a byte that is scanned or copied.
 pub(crate) const BYTE_FUEL: u64 = 1;
 
-/// Handing over an entry of a list costs as much as so many bytes, whatever is in it.
+/// Passing an entry of a list costs as much as this many bytes, regardless of its content.
 pub(crate) const ENTRY_BYTES: usize = 32;
 
 /// Fuel for a byte of a pattern that comes with the call: an automaton is built from it.
@@ -88,7 +86,7 @@ pub(crate) fn for_bytes(bytes: usize) -> u64 {
     CALL_FUEL.saturating_add(BYTE_FUEL.saturating_mul(bytes as u64))
 }
 
-/// Defines everything a policy may import; the loader has refused what a component was not granted.
+/// Defines everything a policy may import; the loader has refused components with imports that were not granted.
 pub(crate) fn define(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     linker.instance(&interface("types"))?;
     define_log(linker)?;
@@ -201,7 +199,7 @@ fn span(range: types::Span) -> TextSpan {
     TextSpan { start: range.start, end: range.end }
 }
 
-/// Pays for the whole range first, so that the price does not depend on what is found, then searches it.
+/// Pays for the whole range first, so that the price does not depend on the result, then searches it.
 fn find(
     mut store: GuestStore<'_>,
     id: u32,

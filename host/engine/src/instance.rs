@@ -54,7 +54,8 @@ impl<'p> Instance<'p> {
         Self::with_permit(policy, lookups, settings, next_policies, None)
     }
 
-    /// The same for an instance that is kept for many questions; none where as many are kept as may be, or it does not start.
+    /// The same for an instance that is kept for many questions; none if the maximum number is kept already, or it does not
+    /// start.
     pub(crate) fn to_keep(
         policy: &'p LoadedComponent,
         lookups: Lookups,
@@ -88,8 +89,8 @@ impl<'p> Instance<'p> {
         Ok(Self { store, instance, limits, _watch: watch, _permit: permit })
     }
 
-    /// Makes it ready for another question: everything on the host's side is new, and the guest keeps what it has in its
-    /// memory. Only `instance_reuse.rs` does that.
+    /// Prepares the instance for another question: all state on the host's side is new, and the guest keeps its memory. Only
+    /// `instance_reuse.rs` does that.
     pub(crate) fn renew(
         &mut self,
         policy: &LoadedComponent,
@@ -133,7 +134,7 @@ impl<'p> Instance<'p> {
         self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default())
     }
 
-    /// Ends the instance and keeps what it wrote, what it was shown of artifacts, and what it asked of the policies behind it.
+    /// Ends the instance and returns its log, the artifacts that it read, and its questions to the policies behind it.
     pub(crate) fn into_records(self) -> (PolicyLog, Vec<(String, Digest)>, NextPolicies) {
         let state = self.store.into_data();
         (state.log, state.artifacts.unwrap_or_default(), state.next_policies)
@@ -175,8 +176,8 @@ fn fault(error: &wasmtime::Error, state: &HostState, limits: &DecisionLimits, fu
     }
 }
 
-/// The first line of the innermost cause, without wasmtime's prefix: where in the code it happened is no part of a
-/// fault, since it would differ between builds.
+/// The first line of the innermost cause, without wasmtime's prefix: the location in the code is not part of a fault, since it
+/// would differ between builds.
 fn first_line(error: &wasmtime::Error) -> String {
     let text = match error.downcast_ref::<Trap>() {
         Some(trap) => trap.to_string(),

@@ -1,5 +1,5 @@
-//! Counts the instances that live, and lets a caller wait while there are as many as the pool holds, or while its policy has
-//! its share of them. Knows nothing of instances itself.
+//! Counts live instances, and makes a caller wait while the pool is full or while its policy has used up its share. Holds no
+//! instances itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 const SLOW: Duration = Duration::from_millis(5);
 
 /// The permits of the pool, and how they are shared out: one policy never takes the last permit, and those that were slow or
-/// failed when they were last asked have one permit together. So whatever some policies do, the others find a permit, and a core.
+/// failed when they were last asked have one permit together. So the other policies always find a permit and a core.
 pub(crate) struct InstancePermits {
     all: CountingSemaphore,
     slow: CountingSemaphore,
@@ -31,15 +31,15 @@ enum PermitPool {
     All,
 }
 
-/// The doors to a permit, in the order in which they are passed. Whoever waits at the last one holds a share but no permit, and those
-/// inside wait for nobody: it comes to an end. A permit that is kept is never the one of slow policies: that one has to come free, or
-/// whoever keeps it and asks the same policy beside it would wait for itself.
+/// The gates to a permit, in the order in which they are passed. A caller that waits at the last gate holds a share but no
+/// permit, and the holders of a permit do not wait, so the wait ends. A kept permit is never the one of slow policies: that
+/// one has to become free, or a caller that keeps it and asks the same policy again would wait for itself.
 fn way(is_set_back: bool, is_kept: bool) -> [PermitPool; 2] {
     [if is_set_back && !is_kept { PermitPool::Slow } else { PermitPool::Own }, PermitPool::All]
 }
 
-/// How many permits may be kept at a time, of all policies together: beside each there must be one for a fresh instance of the same
-/// policy, whatever else is kept.
+/// How many permits may be kept at a time, of all policies together: for each there must be another one for a fresh instance of
+/// the same policy.
 fn most_kept(permits: u32) -> u32 {
     a_policy(permits) / 2
 }
@@ -63,7 +63,7 @@ impl PolicyShare {
 }
 
 /// A permit for one decision. It notices how much of a core was used while it was held, so it stays with its thread; one that
-/// is kept for many decisions says nothing of how slow a single one is.
+/// is kept for many decisions does not show how slow a single decision is.
 pub(crate) struct InstancePermit<'a> {
     share: &'a PolicyShare,
     began: Option<Duration>,
@@ -99,7 +99,7 @@ impl InstancePermits {
         InstancePermit { share, began: Some(core_time()), _all: all, _share: own, _kept: None }
     }
 
-    /// Waits for a permit that is kept for many decisions; none where as many are kept as may be.
+    /// Waits for a permit that is kept for many decisions; none if the maximum number is kept already.
     pub(crate) fn acquire_reusable<'a>(&'a self, share: &'a PolicyShare) -> Option<InstancePermit<'a>> {
         let kept = self.kept.try_acquire()?;
         let [own, all] = self.acquire_both(share, way(false, true));
@@ -124,7 +124,7 @@ impl InstancePermits {
 impl Drop for InstancePermit<'_> {
     fn drop(&mut self) {
         let Some(began) = self.began else { return };
-        // Time in which the thread had no core is no fault of the policy.
+        // Time in which the thread had no core does not count against the policy.
         let took = core_time().saturating_sub(began);
         self.share.set_back.store(took > SLOW, Ordering::Relaxed);
     }
@@ -149,7 +149,7 @@ struct SemaphoreState {
 }
 
 impl SemaphoreState {
-    /// Takes a permit, where one of so many is free.
+    /// Takes a permit if fewer than `permits` are taken.
     fn take(&mut self, permits: u32) -> bool {
         let is_free = self.inside < permits;
         if is_free {
@@ -290,7 +290,7 @@ mod tests {
         let kept = permits.acquire_reusable(&share).expect("one may be kept");
         drop(permits.acquire_permit(&share));
         assert!(permits.acquire_reusable(&permits.share()).is_none(), "of all policies together");
-        // It was held for long, by one who asked many questions: that makes nobody slow.
+        // It was held for a long time for many questions: that does not make the policy slow.
         let began = core_time();
         while core_time().saturating_sub(began) <= SLOW {}
         share.set_back.store(false, Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! One instance kept for many questions, for replays that ask a million of them. A decision that counts always has an instance
-//! of its own ([`ConfiguredPolicy::evaluate`]): what is kept here could carry something over from one question to the next. So
-//! every answer up to a bound, and one of so many after it, is held to that of a fresh instance. That finds a policy that
-//! remembers; it does not prove of a question that was not compared that it would have come out the same. At the first
-//! difference the whole series is refused, and whoever asked begins anew with fresh instances.
+//! One instance kept for many questions, for replays that ask a million of them. A live decision always has its own instance
+//! ([`ConfiguredPolicy::evaluate`]), since a kept instance could carry state from one question to the next. So every answer up
+//! to [`COMPARED_FIRST`], and one of [`COMPARED_EVERY`] after that, is compared with the answer of a fresh instance. That finds
+//! a stateful policy; it does not prove that the questions that were not compared have the same answer. At the first difference
+//! the whole series is refused, and the caller starts again with fresh instances.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::evaluate::{PolicyAnswer, ask, askable, checked};
 use crate::instance::Instance;
 use crate::settings::ConfiguredPolicy;
 
-/// Questions compared one and all at the beginning: a policy that counts, or keeps what it saw last, shows it within a few.
+/// Questions at the beginning that are all compared: a policy that counts, or keeps its last input, shows it within a few.
 pub const COMPARED_FIRST: u64 = 256;
 
-/// Of those after, one of so many is compared. No power of two and no round number, so that no rhythm of the questions
-/// hides from it.
+/// Of the later questions, one in this many is compared. Not a power of two and not a round number, so that it does not
+/// coincide with a rhythm of the questions.
 pub const COMPARED_EVERY: u64 = 61;
 
-/// Questions after which an instance is replaced all the same: what a guest does not free does not pile up.
+/// Questions after which an instance is replaced in any case, so that memory that the guest does not free does not accumulate.
 const ASKED_OF_ONE: u64 = 4_096;
 
 /// The policy answers otherwise when its instance is kept.
@@ -46,9 +46,9 @@ pub struct ReusedInstance<'p> {
 }
 
 impl ConfiguredPolicy {
-    /// How many instances may be kept at a time, none of a layer (it asks others): each has a place of the pool for as long, and
-    /// beside it there must be one for a fresh instance. All policies of an engine share that number; whoever finds none left is
-    /// asked with fresh instances. Whoever wants more makes an engine for more decisions at a time.
+    /// How many instances may be kept at a time; 0 for a layer, which asks other policies. Each takes a place of the pool while
+    /// it is kept, and another place must remain for a fresh instance. All policies of an engine share that number; if none is
+    /// left, a policy is asked with fresh instances. For more, create an engine for more decisions at a time.
     pub fn most_kept(&self) -> usize {
         match self.policy.asks_next().is_empty() {
             true => self.policy.0.engine.0.permits.most_kept() as usize,
@@ -87,7 +87,7 @@ impl<'p> ReusedInstance<'p> {
         self.compared
     }
 
-    /// The answer of the kept instance. None where it gave none: it is gone then.
+    /// The answer of the kept instance. None if it failed, in which case the instance is dropped.
     fn of_kept(&mut self, question: &PolicyRequest) -> Option<Option<Decision>> {
         let policy = &*self.configured.policy.0;
         let settings = Arc::clone(&self.configured.settings);

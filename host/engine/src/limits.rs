@@ -7,9 +7,9 @@ use crate::compiler::CompilerProcess;
 /// How an [`Engine`](crate::Engine) is set up.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
-    /// Where compiled components are kept between runs of the host; without it every start compiles anew.
+    /// Folder for compiled components between runs of the host; without it every start compiles them again.
     ///
-    /// The folder must be private to the user (mode 0700). It is made where it is missing.
+    /// The folder must be private to the user (mode 0700). It is created if it is missing.
     pub cache_dir: Option<PathBuf>,
     /// What one decision may use.
     pub limits: DecisionLimits,
@@ -58,11 +58,11 @@ pub struct DecisionLimits {
     pub log_bytes: u32,
 }
 
-/// Two hundred times what a realistic decision uses (some 200,000), and still only some ten ms.
+/// Two hundred times the fuel of a realistic decision (some 200,000), and still only some ten ms.
 pub const FUEL: u64 = 40_000_000;
 
-/// Fuel ends what computes too long. This is for what fuel does not see (a machine that swaps, a call of the host), and so
-/// long that a loaded machine does not end an honest decision.
+/// Fuel ends a computation that takes too long. The watchdog covers time that fuel does not measure (a machine that swaps, a
+/// call of the host). It is long enough for an honest decision on a loaded machine.
 pub const WATCHDOG_MS: u64 = 2_000;
 
 /// Room for a policy in Python or JavaScript, whose interpreters begin with some 20 MiB.
@@ -83,20 +83,20 @@ pub const LOG_LINES: u32 = 16;
 /// As `wit/imports.wit` promises.
 pub const LOG_BYTES: u32 = 1024;
 
-/// Policies of one chain, the built-in one behind it included: so many instances one decision may need at a time.
+/// Policies of one chain, the built-in one behind it included: one decision may need this many instances at a time.
 pub const CHAIN_LINKS_MAX: u32 = 5;
 
 /// Calls of the next policy that one evaluation of a layer may make (as `wit/worlds.wit` promises).
 pub const NEXT_CALLS_MAX: u32 = 4;
 
-/// Evaluations behind layers in one decision, however many layers of the chain ask again.
+/// Maximum number of evaluations behind layers in one decision, for all layers of the chain together.
 pub const BEHIND_MAX: u32 = 16;
 
 /// A component larger than this is refused before it is compiled: a whole Python interpreter takes 18 MiB.
 pub const COMPONENT_BYTES: u64 = 64 << 20;
 
-/// Fuel for making an instance, beside the fuel of the decision: interpreters initialise at build time, so what
-/// runs here is a few constructors.
+/// Fuel for making an instance, in addition to the fuel of the decision: interpreters initialise at build time, so only a few
+/// constructors run here.
 pub const START_FUEL: u64 = 20_000_000;
 
 /// A prompt, a document, an index or compaction instructions: one screen is 4 KiB, eight of them are too much to
@@ -107,7 +107,7 @@ pub const ANSWER_TEXT_BYTES: usize = 32 << 10;
 /// a large phase, which the host itself had given it.
 pub const PASSED_ON_BYTES: u64 = 4 << 20;
 
-/// A reason, a warning, a title or a question to a person: some sentences.
+/// A reason, a warning, a title or a question to the user: some sentences.
 pub const REASON_BYTES: usize = 1024;
 
 /// Evidence is quoted, so it is cut to this (as `wit/types.wit` promises) instead of refused.

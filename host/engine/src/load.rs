@@ -1,5 +1,5 @@
-//! From bytes to a policy: size, kind, imports by name, exports, a trial instance, and its settings. What passes here
-//! can be asked; whether its answers are any good is nobody's business yet.
+//! From bytes to a policy: size, kind, imports by name, exports, a trial instance, and its settings. A policy that passes can
+//! be asked; the quality of its answers is not checked here.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -46,7 +46,7 @@ pub(crate) struct LoadedComponent {
     pub(crate) asks_next: Vec<Capability>,
     outline: ComponentInterface,
     wants: RequestedGrants,
-    /// Asked for in the trial, or where there was none now, when it is first needed.
+    /// Read in the trial or, if the policy came from the cache without a trial, when it is first needed.
     schema: OnceLock<Vec<SettingSpec>>,
     /// The settings that it was configured with last. A policy that decides ten questions gets them ten times, and making their
     /// phrases ready takes longer than anything else at a start.
@@ -57,7 +57,7 @@ pub(crate) struct LoadedComponent {
 /// Why a component was refused. Each says which policy, what about it, and what would help.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Too big to be looked at.
+    /// Too large to be read.
     #[error("policy {policy}: a component of {bytes} bytes is too large, at most {COMPONENT_BYTES} are read")]
     TooLarge {
         /// Its name.
@@ -101,7 +101,7 @@ pub enum LoadError {
         /// Why it may not.
         why: &'static str,
     },
-    /// It exports none of the interfaces that the host asks.
+    /// It exports none of the interfaces that the host calls.
     #[error(
         "policy {policy}: decides nothing: it exports no question of baton:policy@0.1.0, such as exhaustion or splitting \
          (it exports: {found})"
@@ -112,7 +112,7 @@ pub enum LoadError {
         /// What it exports.
         found: String,
     },
-    /// It says in the wrong way what it wants.
+    /// Its section of requested grants is invalid.
     #[error("policy {policy}: {why}; ask its author for a corrected build")]
     Wants {
         /// Its name.
@@ -135,7 +135,7 @@ pub enum LoadError {
     Trial {
         /// Its name.
         policy: String,
-        /// How.
+        /// The fault of the trial.
         fault: Fault,
     },
 }
@@ -189,7 +189,7 @@ impl Engine {
         }
     }
 
-    /// Looks at what it imports and exports. Starts nothing: its schema is still to be asked for.
+    /// Checks its imports and exports. Starts no instance: its schema is read later.
     fn checked(
         &self,
         name: &str,
@@ -305,7 +305,7 @@ fn check_kind(policy: &str, bytes: &[u8]) -> Result<(), LoadError> {
     Err(LoadError::NotAComponent { policy: policy.to_owned(), what })
 }
 
-/// Holds it to what is compiled for a stranger; what cannot be read is no component.
+/// Checks it against the limits for third-party components; bytes that cannot be read are not a component.
 fn check_bounds(policy: &str, bytes: &[u8]) -> Result<(), LoadError> {
     let policy = || policy.to_owned();
     component_limits::check(bytes).map_err(|excess| match excess {
@@ -316,7 +316,7 @@ fn check_bounds(policy: &str, bytes: &[u8]) -> Result<(), LoadError> {
     })
 }
 
-/// What wasmtime says of a component, where names from the component may stand in it.
+/// Wasmtime's message about a component, sanitised since it may contain names from the component.
 fn shown(error: &wasmtime::Error) -> String {
     line(&format!("{error:#}"))
 }
@@ -326,7 +326,7 @@ fn line(text: &str) -> String {
 }
 
 impl LoadedComponent {
-    /// Makes one instance, compares its types, and asks what can be set.
+    /// Makes one instance, checks its types, and reads its settings schema.
     fn try_out(&self) -> Result<Vec<SettingSpec>, LoadError> {
         let trial = |fault| LoadError::Trial { policy: self.name.clone(), fault };
         let mut instance = Instance::start(
@@ -375,13 +375,13 @@ impl CompiledPolicy {
         &self.0.wants
     }
 
-    /// What a decision of it may take: the engine's limits, widened by what was granted to it.
+    /// Limits of its decisions: the engine's limits, widened by its grants.
     pub fn limits(&self) -> &DecisionLimits {
         &self.0.limits
     }
 
-    /// What can be set, in its own order; empty where it has no settings. A fault is one of the component, asked now
-    /// because it was compiled before.
+    /// Its settings, in its own order; empty if it has none. A fault is one of the component, which is asked now if it came
+    /// from the cache.
     pub fn schema(&self) -> Result<&[SettingSpec], Fault> {
         if let Some(schema) = self.0.schema.get() {
             return Ok(schema);

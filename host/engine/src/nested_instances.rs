@@ -62,7 +62,7 @@ impl InstanceCounter {
         let more = self.named(0, *component_index);
         let Some(here) = self.innermost() else { return Ok(()) };
         here.instances = here.instances.saturating_add(more);
-        // A component that nothing instantiates costs nothing; but nobody has a use for one that is too large.
+        // A component that is never instantiated costs nothing, but one that is too large is refused all the same.
         if here.instances > INSTANCES { Err(LimitViolation::Instances) } else { Ok(()) }
     }
 
@@ -70,8 +70,8 @@ impl InstanceCounter {
         self.0.last_mut()?.as_mut()
     }
 
-    /// What a component unfolds to that is named from so many components further out. One that is not there is the
-    /// compiler's to refuse.
+    /// Number of instances of the component with this index in the component that is `further_out` levels further out. An
+    /// unknown one counts as 1; the compiler refuses it.
     fn named(&self, further_out: u32, index: u32) -> u64 {
         let place = self.0.len().checked_sub(1 + further_out as usize);
         let open = place.and_then(|place| self.0.get(place)?.as_ref());

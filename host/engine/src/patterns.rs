@@ -24,7 +24,7 @@ const FAST_PATTERN_BYTES: usize = 4 << 10;
 /// A list of phrases, ready to be searched for.
 #[derive(Clone, Debug)]
 pub(crate) struct Patterns {
-    /// Absent where nothing can match.
+    /// Absent if nothing can match.
     automaton: Option<AhoCorasick>,
     /// Bytes of the longest pattern.
     longest_bytes: usize,
@@ -102,7 +102,7 @@ pub(crate) fn folded(text: &str) -> Arc<[u8]> {
     text.to_ascii_lowercase().into_bytes().into()
 }
 
-/// The range inside a text of so many bytes. A text is never longer than the input limit, so they fit 32 bits.
+/// The range, cut to a text of `text_bytes` bytes. A text is never longer than the input limit, so they fit 32 bits.
 pub(crate) fn clip(text_bytes: usize, range: TextSpan) -> (usize, usize) {
     let end = text_bytes.min(range.end as usize);
     (end.min(range.start as usize), end)
@@ -139,7 +139,7 @@ impl PreparedSettings {
         Self { values, patterns, digest: Digest::of(json) }
     }
 
-    /// The prepared list of a setting; absent where there is no such setting, or it is no list.
+    /// The prepared list of a setting; absent if the setting does not exist or is not a list.
     pub(crate) fn patterns(&self, key: &str) -> Option<&Patterns> {
         self.patterns.get(key)
     }

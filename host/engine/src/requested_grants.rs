@@ -16,7 +16,7 @@ struct GrantsSection {
     wants: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Reads the section of a component; what is wrong with it, in words.
+/// Reads the section of a component. The error is a sentence for the user.
 pub(crate) fn read(bytes: &[u8]) -> Result<RequestedGrants, String> {
     let mut found = None;
     let mut parser = Parser::new(0);
@@ -32,7 +32,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<RequestedGrants, String> {
                 let before = found.replace(section.data());
                 before.map_or(Ok(()), |_| Err(format!("it has two sections `{SECTION}`")))?;
             }
-            // What lies within belongs to somebody else, and is stepped over.
+            // The contents of nested modules and components are skipped: a section in there is not this component's.
             Payload::ModuleSection { unchecked_range, .. }
             | Payload::ComponentSection { unchecked_range, .. } => {
                 let bytes = unchecked_range.end - unchecked_range.start;

@@ -1,6 +1,7 @@
-//! Who decides: for each capability the chain configured for it, each link where all before it abstain; after a fault first
-//! the chain that last decided without one; then the built-in policy, then no component at all. An answer that no run can follow is a
-//! fault. Every decision carries a label that says who made it and what the others did. Neither a fault nor an abstention stops the work.
+//! Chooses the policy that decides. For each capability it asks the configured chain, each link only if all before it abstain;
+//! after a fault, first the chain that last decided without one; then the built-in policy, and at last no component at all. An
+//! answer that no run can follow is a fault. Every decision carries a label with the policy that made it and the results of the
+//! others. Neither a fault nor an abstention stops the work.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,7 +29,7 @@ static BUILTIN: &[u8] = include_bytes!("../../../policies/resilience.wasm");
 /// Name of the built-in policy.
 pub const BUILTIN_NAME: &str = "resilience";
 
-/// Stands in a label in place of a policy's name where none decided.
+/// In a label, replaces the policy's name if no policy decided.
 pub const HOST_FALLBACK_NAME: &str = "native";
 
 /// The built-in policy, named [`BUILTIN_NAME`]; a workflow calls it `builtin:resilience`.
@@ -39,14 +40,14 @@ pub fn builtin_bytes() -> &'static [u8] {
 /// A router could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RouterError {
-    /// A component was configured for what it does not decide.
+    /// A component was configured for a capability that it does not decide.
     #[error("policy {policy} cannot be configured for {capability}: it decides {decides}")]
     CannotDecide {
         /// Its name.
         policy: String,
-        /// For what it was configured.
+        /// The capability that it was configured for.
         capability: Capability,
-        /// What it does decide.
+        /// The capabilities that it decides.
         decides: String,
     },
     /// A run is bound to a policy that was not loaded.
@@ -71,12 +72,12 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// With nobody behind the first; `then` may be empty.
+    /// A chain of `first` and the policies behind it; `then` may be empty.
     pub fn new(first: ConfiguredPolicy, then: Vec<ConfiguredPolicy>) -> Self {
         Self { first, then }
     }
 
-    /// Who is asked first.
+    /// The policy that is asked first.
     pub fn first(&self) -> &ConfiguredPolicy {
         &self.first
     }
@@ -113,12 +114,12 @@ struct Slot {
     last_good: Option<Chain>,
 }
 
-/// A decision, with who made it and what was written on the way.
+/// A decision with its label and the log lines of the policies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoutedDecision {
-    /// The decision; a fault only where the question itself cannot be put to anyone.
+    /// The decision; a fault only if the question itself is invalid.
     pub result: Result<Decision, Fault>,
-    /// Who decided, and what it took.
+    /// The policy that decided, its fuel and its time.
     pub label: Provenance,
     /// What every policy asked wrote, in the order of asking.
     pub logs: Vec<PolicyLogLine>,
@@ -185,18 +186,19 @@ impl Router {
         Ok(())
     }
 
-    /// Says that after a fault of the chain in place its own rest is asked, as nobody put it in the place of another one.
+    /// Removes the fallback chain: after a fault, the rest of the configured chain is asked, since that chain replaced no
+    /// other.
     pub fn clear_fallback(&self, scope: &PolicyScope, capability: Capability) {
         if let Some(slot) = self.slots().get_mut(&(scope.clone(), capability)) {
             slot.last_good = None;
         }
     }
 
-    /// Puts in place what a run is bound to, and behind each what comes back after a fault. `loaded` finds the policy of a link; everything
-    /// was loaded before, so this takes no time. Links behind the first that it does not find are left out.
+    /// Configures the bindings of a run, each with its fallback after a fault. `loaded` returns the policy of a link; all were
+    /// loaded before, so this takes no time. Links behind the first that are not loaded are left out.
     ///
     /// # Errors
-    /// The first binding that could not be put in place; all others are.
+    /// The first binding that could not be configured; all others are.
     pub fn follow(
         &self,
         run: &Run,
@@ -207,7 +209,8 @@ impl Router {
         placed.into_iter().collect()
     }
 
-    /// Puts in place what a run begins with; behind each binding is the rest of its own chain. Errors as of [`follow`](Self::follow).
+    /// Configures the bindings that a run begins with; the fallback of each is the rest of its own chain. Errors as of
+    /// [`follow`](Self::follow).
     pub fn begin(
         &self,
         bindings: &[PolicyBinding],
@@ -243,19 +246,19 @@ impl Router {
         }
     }
 
-    /// Who is asked for a capability in a scope.
+    /// The chain that is asked for a capability in a scope.
     pub fn configured(&self, scope: &PolicyScope, capability: Capability) -> Chain {
         slot(&self.slots(), scope, capability).configured.clone()
     }
 
-    /// Decides for the run as a whole, and says who did. The result is a fault only where the question itself cannot be put (a text that is
-    /// not at hand, or far too long), since then nobody could answer it.
+    /// Decides for the run as a whole, and returns the label. The result is a fault only if the question itself is invalid (a
+    /// text that is missing, or far too long), since then no policy could answer it.
     pub fn decide(&self, question: &PolicyRequest) -> (Result<Decision, Fault>, Provenance) {
         let RoutedDecision { result, label, .. } = self.decide_in(&PolicyScope::Run, question);
         (result, label)
     }
 
-    /// The same with what the policies wrote, by those who decide in a scope.
+    /// The same for a scope, with the log lines of the policies.
     pub fn decide_in(&self, scope: &PolicyScope, question: &PolicyRequest) -> RoutedDecision {
         let started = Instant::now();
         let mut decided = self.ask_the_chain(scope, question);
@@ -331,7 +334,7 @@ impl Router {
         asked.done(Ok(fallback_answers::answer(&question.query)), self.host_fallback_label(capability))
     }
 
-    /// Who is asked in a scope, as it stands now.
+    /// The candidates of a scope, as currently configured.
     fn line(&self, scope: &PolicyScope, capability: Capability) -> CandidateQueue {
         let slots = self.slots();
         let slot = slot(&slots, scope, capability);
@@ -340,7 +343,7 @@ impl Router {
         CandidateQueue::new(slot.configured.clone(), slot.last_good.clone(), built_in)
     }
 
-    /// It decided without a fault: where the one configured after it fails, it is asked again.
+    /// Remembers a chain that decided without a fault: if a chain that is configured later fails, it is asked again.
     fn remember(&self, scope: &PolicyScope, capability: Capability, good: Chain) {
         let mut slots = self.slots();
         let Some(slot) = slots.get_mut(&(scope.clone(), capability)) else { return };
@@ -433,7 +436,8 @@ impl CandidateQueue {
                 rest.push(candidate.clone());
             }
         }
-        // After a fault there may be two chains ahead; the built-in policy stays behind what there is room for.
+        // After a fault there may be two chains ahead. The list is cut to the maximum chain length, with the built-in policy
+        // kept as its last link.
         let most = CHAIN_LINKS_MAX as usize - 1;
         if rest.len() > most {
             rest.drain(most - 1..rest.len() - 1);
@@ -441,7 +445,7 @@ impl CandidateQueue {
         rest.into()
     }
 
-    /// One of them failed: before the rest, the chain that was good before is asked, if that is another one.
+    /// A policy failed: the chain that was good before is asked next, before the rest, if it is another one.
     fn fall_back(&mut self) {
         let good = self.last_good.take().filter(|good| !good.is_same_as(&self.configured));
         let good: Vec<ConfiguredPolicy> = good.iter().flat_map(Chain::links).cloned().collect();
@@ -451,7 +455,7 @@ impl CandidateQueue {
     }
 }
 
-/// The place of a scope; where it has none, that of the run, which has one for every capability from the start.
+/// The slot of a scope; if it has none, that of the run, which has one for every capability from the start.
 fn slot<'s>(slots: &'s Slots, scope: &PolicyScope, capability: Capability) -> &'s Slot {
     slots.get(&(scope.clone(), capability)).unwrap_or_else(|| &slots[&(PolicyScope::Run, capability)])
 }

@@ -1,10 +1,10 @@
 //! What a stranger's component wrote, for people to read: one line, of a bounded length, with nothing in it that a terminal
 //! would obey.
 
-/// Bytes kept of what a component, or the compiler about a component, says.
+/// Maximum bytes of a message of a component, or of the compiler about a component.
 pub(crate) const MESSAGE_BYTES: usize = 300;
 
-/// The text as one line of at most so many bytes.
+/// The text as one line, cut to `bytes_max` bytes.
 pub(crate) fn line(text: &str, bytes_max: usize) -> String {
     let cut = &text[..text.floor_char_boundary(bytes_max)];
     let end = if cut.len() < text.len() { "…" } else { "" };

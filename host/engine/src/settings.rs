@@ -1,4 +1,5 @@
-//! What can be set: a component's own schema, and canonical values from what a person wrote, held to types, bounds and choices.
+//! Settings of a policy: a component's own schema, and the user's values in canonical form, checked against types, bounds and
+//! choices.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -27,7 +28,7 @@ pub struct SettingSpec {
     pub key: String,
     /// What it does, with its unit.
     pub doc: String,
-    /// The value where none is given; its type is the type of the setting.
+    /// The default value; its type is the type of the setting.
     pub default: SettingValue,
     /// Least value of a number.
     pub minimum: Option<f64>,
@@ -40,7 +41,7 @@ pub struct SettingSpec {
 /// What is wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingProblem {
-    /// Which; as given, even where there is no such setting.
+    /// The key as given, even if no such setting exists.
     pub key: String,
     /// What is wrong, and what would be right.
     pub message: String,
@@ -57,7 +58,7 @@ pub enum SettingsError {
         /// What is wrong, by key.
         problems: Vec<SettingProblem>,
     },
-    /// The component failed to say what can be set.
+    /// The component failed to return its schema.
     #[error("policy {policy}: its settings could not be checked: it {fault}")]
     Faulted {
         /// Whose settings.
@@ -68,7 +69,7 @@ pub enum SettingsError {
 }
 
 impl SettingsError {
-    /// What is wrong, by key; empty where the component itself failed.
+    /// The problems, by key; empty if the component itself failed.
     pub fn problems(&self) -> &[SettingProblem] {
         match self {
             SettingsError::Refused { problems, .. } => problems,
@@ -82,7 +83,7 @@ fn in_words(problems: &[SettingProblem]) -> String {
     words.join("; ")
 }
 
-/// A policy with its canonical settings: what can be asked. Cheap to clone.
+/// A policy with its canonical settings, ready to be asked. Cheap to clone.
 #[derive(Clone)]
 pub struct ConfiguredPolicy {
     pub(crate) policy: CompiledPolicy,
@@ -92,15 +93,15 @@ pub struct ConfiguredPolicy {
 }
 
 impl ConfiguredPolicy {
-    /// The same policy before these. A layer asks them in turn when it is evaluated by itself ([`ConfiguredPolicy::evaluate`]); a
-    /// [`Router`](crate::Router) knows the chain in which it stands.
+    /// The same policy before these. A layer asks them in turn when it is evaluated by itself ([`ConfiguredPolicy::evaluate`]);
+    /// a [`Router`](crate::Router) uses its configured chain instead.
     #[must_use]
     pub fn over(mut self, next: Vec<ConfiguredPolicy>) -> Self {
         self.next = next.into();
         self
     }
 
-    /// The same policy before the built-in one with its defaults, if it is a layer: what it is asked over where no chain is known.
+    /// The same policy before the built-in one with its defaults, if it is a layer. For use without a configured chain.
     ///
     /// # Errors
     /// Those of loading the built-in policy.
@@ -134,7 +135,7 @@ impl ConfiguredPolicy {
     }
 }
 
-/// Asks a component what can be set.
+/// Reads the settings schema of a component.
 pub(crate) fn schema(
     instance: &mut Instance<'_>,
     function: &ComponentExportIndex,
@@ -148,7 +149,7 @@ pub(crate) fn schema(
 /// Bytes of a setting's key: a few words.
 const KEY_BYTES: usize = 64;
 
-/// That the schema can be shown, and that each setting can be told from the others.
+/// Checks that the schema can be shown, and that its settings have distinct keys.
 fn check_schema(schema: &[SettingSpec]) -> Result<(), Fault> {
     let invalid = |message| Err(Fault::Invalid { message });
     if schema.len() > ANSWER_ITEMS {
@@ -186,8 +187,8 @@ fn check_schema(schema: &[SettingSpec]) -> Result<(), Fault> {
 }
 
 impl CompiledPolicy {
-    /// Makes the settings canonical, and prepares the policy to be asked. Nothing of what is given is ignored: an
-    /// unknown key is a problem like any other.
+    /// Makes the settings canonical, and prepares the policy to be asked. No given setting is ignored: an unknown key is a
+    /// problem like any other.
     pub fn configure(
         &self,
         given: &BTreeMap<String, GivenSetting>,
@@ -206,10 +207,11 @@ impl CompiledPolicy {
         Ok(ConfiguredPolicy { policy: self.clone(), settings, next: Arc::default() })
     }
 
-    /// Whether it has a setting of this key for a value of this kind; whether the value is within bounds is said when it is configured.
+    /// Checks that it has a setting of this key for a value of this kind; the bounds are checked when it is configured.
     ///
     /// # Errors
-    /// Why it does not take it. A policy that fails to say what can be set is taken to have it, since configuring it says why it failed.
+    /// Why it does not accept the setting. If the policy fails to return its schema, the check passes, since configuring it
+    /// reports the failure.
     pub fn takes(&self, key: &str, given: &GivenSetting) -> Result<(), String> {
         let Ok(schema) = self.schema() else { return Ok(()) };
         let setting = schema.iter().find(|setting| setting.key == key).ok_or_else(|| unknown(schema, key))?;
@@ -240,7 +242,7 @@ impl CompiledPolicy {
     }
 }
 
-/// Brings what was given to the types of the schema, and says what does not fit.
+/// Converts the given values to the types of the schema, and reports those that do not fit.
 fn check_given(
     schema: &[SettingSpec],
     given: &BTreeMap<String, GivenSetting>,
@@ -284,11 +286,11 @@ fn unknown(schema: &[SettingSpec], key: &str) -> String {
     }
 }
 
-/// Names that somebody may have meant who wrote another word, the likeliest first.
+/// Names that the user may have meant by an unknown key, the most similar first.
 fn near(schema: &[SettingSpec], key: &str) -> Vec<String> {
     /// Below this two names have hardly a letter in common.
     const ALIKE: f64 = 0.7;
-    /// More than a few are no suggestion.
+    /// Maximum number of suggestions.
     const SUGGESTED: usize = 3;
     let key = key.replace('_', "-");
     let mut alike: Vec<(f64, &str)> = schema

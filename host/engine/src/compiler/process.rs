@@ -1,5 +1,5 @@
-//! A component of a stranger is compiled in a process of its own, with limits on memory and processor time: what passes every bound of
-//! `component_limits.rs` and still takes more than there is ends that process, and for the host that is a refusal.
+//! A third-party component is compiled in a separate process, with limits on memory and processor time. A component that passes
+//! every bound of `component_limits.rs` and still exceeds these limits ends that process, and the host refuses the component.
 //!
 //! The process is this same program with arguments of ours ([`compile_main`]). It reads a component from its standard input and writes the
 //! code to its standard output. Nothing of the component runs there.
@@ -20,14 +20,14 @@ use crate::limits::{COMPONENT_BYTES, DecisionLimits};
 /// Memory of the process in MiB.
 const MEMORY_MIB: u32 = 2048;
 
-/// Processor time of the process, all its threads together, in seconds. Interpreters of 12 and 18 MB take 27 to 46 s where this program
-/// is built for debugging, and what only just passes `component_limits.rs` takes less.
+/// Processor time of the process, all its threads together, in seconds. Interpreters of 12 and 18 MB take 27 to 46 s in a debug
+/// build of this program, and a component that only just passes `component_limits.rs` takes less.
 const CPU_SECONDS: u32 = 120;
 
 /// Code that is taken back; the code of an interpreter is some hundred MiB.
 const CODE_BYTES: u64 = 1 << 30;
 
-/// Bytes of what the process says at its end.
+/// Maximum bytes of the process's error message.
 const WORDS_BYTES: u64 = 16 << 10;
 
 /// How the process is started that compiles components.
@@ -43,11 +43,11 @@ pub struct CompilerProcess {
     pub cpu_seconds: u32,
 }
 
-/// What every engine of this program compiles with, unless it is told otherwise.
+/// The compiler process of every engine of this program, unless its configuration names another.
 static OF_THIS_PROGRAM: OnceLock<CompilerProcess> = OnceLock::new();
 
-/// Has every engine that this program sets up from now on compile in a process of its own: the program itself, with these arguments, after
-/// which it calls [`compile_main`]. A second call changes nothing.
+/// Makes every engine that this program sets up from now on compile in a separate process: the program itself, started with
+/// these arguments, upon which it must call [`compile_main`]. A second call changes nothing.
 pub fn compile_in_subprocess(arguments: Vec<OsString>) {
     OF_THIS_PROGRAM.get_or_init(|| CompilerProcess::of_this_program(arguments));
 }
@@ -55,10 +55,11 @@ pub fn compile_in_subprocess(arguments: Vec<OsString>) {
 /// The processes that compile now; nothing once no more is compiled.
 static COMPILING: Mutex<Option<Vec<Pid>>> = Mutex::new(Some(Vec::new()));
 
-/// Ends the processes that compile, and starts no more: for a program that is about to end. Whoever waits for one gets a refusal.
+/// Ends the processes that compile, and starts no more: for a program that is about to end. A caller that waits for one gets a
+/// refusal.
 pub fn stop_compiling() {
     for process in compiling().take().unwrap_or_default() {
-        // One that has ended by itself meanwhile is not waited for yet, so this is no other one.
+        // A process that has ended by itself meanwhile was not reaped yet, so its id is not used again.
         let _ = rustix::process::kill_process(process, Signal::KILL);
     }
 }
@@ -70,19 +71,19 @@ fn compiling() -> MutexGuard<'static, Option<Vec<Pid>>> {
 /// Why there is no code.
 #[derive(Debug)]
 pub(crate) enum CompileError {
-    /// It is none that can be compiled; in the words of the compiler.
+    /// It cannot be compiled; with the compiler's message.
     Unfit(String),
-    /// It takes more than there is.
+    /// It exceeds the limits on memory or time.
     TooMuch(String),
 }
 
 impl CompilerProcess {
-    /// What [`compile_in_subprocess`] said.
+    /// The process that [`compile_in_subprocess`] set.
     pub(crate) fn of_every_engine() -> Option<Self> {
         OF_THIS_PROGRAM.get().cloned()
     }
 
-    /// This very program, also where its file was replaced meanwhile, with the limits that a stranger gets.
+    /// This same program, even if its file was replaced meanwhile, with the limits for third-party components.
     fn of_this_program(arguments: Vec<OsString>) -> Self {
         let program = if cfg!(target_os = "linux") {
             PathBuf::from("/proc/self/exe")
@@ -100,7 +101,7 @@ impl CompilerProcess {
         let mut child = self.start().map_err(failed)?;
         let answer = exchange(&mut child, bytes);
         if answer.is_err() {
-            // It may be waiting for somebody to read what it writes.
+            // The process may be blocked on its output.
             let _ = child.kill();
         }
         let process = Pid::from_child(&child);
@@ -154,11 +155,11 @@ impl CompilerProcess {
     }
 }
 
-/// What Rust says where an allocation fails, and the system where a mapping does.
+/// Messages of Rust when an allocation fails, and of the system when a mapping fails.
 const NO_MEMORY: &str = "memory allocation of";
 const NO_MAPPING: &str = "Cannot allocate memory";
 
-/// Gives the process the component, and takes the code and what it says.
+/// Sends the component to the process, and reads the code and its messages.
 fn exchange(child: &mut Child, bytes: &[u8]) -> io::Result<(Vec<u8>, String)> {
     let (Some(mut input), Some(output), Some(words)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -183,8 +184,8 @@ fn exchange(child: &mut Child, bytes: &[u8]) -> io::Result<(Vec<u8>, String)> {
     })
 }
 
-/// Is the process that compiles: MiB of memory and seconds of processor time are its arguments. It exits with 1, and says why on its
-/// standard error, where the component cannot be compiled.
+/// Main function of the compiling process; its arguments are MiB of memory and seconds of processor time. If the component
+/// cannot be compiled, it exits with 1 and writes the reason to standard error.
 pub fn compile_main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter().map(|argument| argument.to_str()?.parse::<u64>().ok());
     let (Some(Some(memory_mib)), Some(Some(cpu_seconds))) = (arguments.next(), arguments.next()) else {
@@ -224,7 +225,7 @@ fn confine(memory_mib: u64, cpu_seconds: u64) -> io::Result<()> {
     };
     limit(Resource::Core, 0)?;
     limit(Resource::Cpu, cpu_seconds)?;
-    // Addresses are reserved for the pool of the engine, though nothing is ever put there: what counts is what can be written to.
+    // The engine's pool reserves addresses that are never used, so the limit is on writable memory.
     limit(Resource::Data, memory_mib.saturating_mul(1 << 20))?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a component is told beside a question: the facts of `wit/facts.wit`.
+//! Facts that a component can read in addition to a question: those of `wit/facts.wit`.
 
 use baton_core::decision as core;
 use baton_core::observation as see;

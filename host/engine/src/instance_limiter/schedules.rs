@@ -1,19 +1,19 @@
-//! Every schedule of a few callers at the gates, walked to its end (M6): no order of their steps leaves one waiting for ever. The way
-//! through the doors and the counting are those of `instance_limiter.rs`. What is behind a layer takes no permit, so a chain of any depth is one
-//! caller.
+//! Every schedule of a few callers at the gates, walked to its end (M6): no order of their steps leaves one waiting without
+//! end. The order of the gates and the counting are those of `instance_limiter.rs`. The policies behind a layer take no permit,
+//! so a chain of any depth is one caller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{PermitPool, SemaphoreState, a_policy, most_kept, way};
 
-/// What a caller does in one go, while nobody else does anything.
+/// An atomic step of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum CallerStep {
     /// It wants a permit for one decision.
     Decide,
-    /// It wants a permit to keep, and asks the same policy beside it.
+    /// It wants a permit to keep, and asks the same policy with another one meanwhile.
     Keep,
-    /// Tries a door, and sleeps there where nothing is free.
+    /// Tries a gate, and sleeps there if no permit is free.
     Pass(PermitPool),
     Leave(PermitPool),
     LeaveKept,

@@ -23,8 +23,8 @@ fn without_facts() -> String {
     format!("{before}{after}").replace(facts, "")
 }
 
-/// Answers with a text of the newest entry of a fact, which stands so many bytes behind the beginning of the entry, or with "some" where
-/// it has none; with "none" where there is no entry.
+/// Answers with a text of the newest entry of a fact, whose pointer is `text_at` bytes behind the beginning of the entry; with
+/// "some" if the entry has no text, and with "none" if there is no entry.
 fn reader(interface: &'static str, function: &'static str, text_at: Option<u32>) -> GuestBuilder {
     let found = match text_at {
         None => format!("(i32.store (i32.const {REASON}) (i32.const 2052))"),
@@ -50,7 +50,7 @@ fn reader(interface: &'static str, function: &'static str, text_at: Option<u32>)
     .data(2048, "nonesome")
 }
 
-/// Every fact of the contract, where its entries have a text, and what it says.
+/// Every fact of the contract, the offset of a text in its entries, and that text.
 const FACTS: [(&str, &str, Option<u32>, &str); 5] = [
     ("facts-history", "past-sessions", Some(0), "s7"),
     ("facts-turns", "turns-taken", Some(60), "sonnet"),

@@ -1,5 +1,5 @@
-//! Policies that are swapped under load (M3): every question is answered, each by whoever its label names, and what follows
-//! a swap is decided by the new one.
+//! Policies that are swapped under load (M3): every question is answered by the policy that its label names, and every question
+//! after a swap by the new policy.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -23,7 +23,7 @@ pub fn question(name: &str) -> PolicyRequest {
     PolicyRequest::new(ask, texts.into_iter().map(TextBlob::new).collect())
 }
 
-/// The same situation with so many agents: each has its own text, turns and clock, in its own memory.
+/// The same situation with `count` agents: each has its own text, turns and clock, in its own memory.
 pub fn agents(name: &str, count: u32) -> Vec<PolicyRequest> {
     let template = question(name);
     (0..count).map(|agent| of_agent(&template, agent)).collect()
@@ -47,12 +47,12 @@ fn of_agent(template: &PolicyRequest, agent: u32) -> PolicyRequest {
     question
 }
 
-/// An engine that finds in the target folder what an earlier test compiled: unoptimised, that takes a second.
+/// An engine that caches compiled components in the target folder: compiling takes a second in a debug build.
 pub fn engine() -> Engine {
     engine_for(4)
 }
 
-/// The same, for so many decisions at a time.
+/// The same, for this many decisions at a time.
 pub fn engine_for(decisions_in_flight: u32) -> Engine {
     let cache_dir = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("aot"));
     Engine::new(EngineConfig { cache_dir, decisions_in_flight, ..EngineConfig::default() })
