@@ -1,5 +1,5 @@
 //! The boundaries of a run: one for each session of a role that is confined, and one for each command of the workflow, which
-//! runs what any of them may have written. What a command is refused stands at the end of what it printed.
+//! runs files that any of them may have written. A command's refusals are appended to its output.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -67,8 +67,8 @@ impl BoundaryParts {
         self.environment.get(OsStr::new(name)).cloned()
     }
 
-    /// Where a session keeps its agent's conversations, beside its boundary: a link, where it goes on in one that another
-    /// session began.
+    /// The folder of the agent's conversations of a session, next to its boundary: a link if the session continues a
+    /// conversation of another session.
     fn conversations(&self, spec: &SpawnSpec) -> io::Result<PathBuf> {
         let own = self.folder(&spec.session).join(CONVERSATIONS);
         let before = spec.continues.as_ref().map(|before| self.folder(before).join(CONVERSATIONS));
@@ -86,7 +86,7 @@ impl BoundaryParts {
     }
 }
 
-/// What agents of a strict sandbox do not see, of all roles: what one of them keeps, another one reads.
+/// Paths of all roles that agents of a strict sandbox do not see, since a file that one of them keeps could be read by another.
 pub(crate) fn hidden(
     workflow: &Workflow,
     state: &Path,
@@ -112,7 +112,7 @@ pub(crate) struct ConfinedWorkspace {
 }
 
 impl ConfinedWorkspace {
-    /// What was refused, for people and agents; empty where nothing was.
+    /// The refusals, for people and agents; empty if there were none.
     pub(crate) fn refused(&mut self) -> String {
         let mut said = String::new();
         let Some((boundary, refused)) = &mut self.confined else { return said };
@@ -147,7 +147,7 @@ impl Boundaries {
         }
     }
 
-    /// Nothing starts where an agent has left what others would run, and it could not be taken away.
+    /// No agent starts while a file that an agent left, and that others would run, could not be removed.
     fn expect_nothing_remains(&self) -> Result<(), AgentStartError> {
         let remaining = self.0.remaining.paths();
         let Some(first) = remaining.first() else { return Ok(()) };
@@ -215,7 +215,7 @@ impl Boundaries {
         }
     }
 
-    /// Later commands run no program that lies where this one can write, and believe no link there.
+    /// Notes the paths that this sandbox can write: later commands run no program from there, and follow no link there.
     fn note_lists(&self, sandbox: &Sandbox, tree: &Path) -> io::Result<()> {
         let parts = &*self.0;
         let home = parts.environment.get(OsStr::new("HOME")).map(Path::new);
@@ -236,7 +236,7 @@ impl Boundaries {
         }
     }
 
-    /// What nobody in a sandbox makes or changes, held in commits as well; nothing where nobody is in one.
+    /// The paths that no sandboxed agent may create or change, protected in commits as well; none if the sandbox is off.
     pub(crate) fn kept(&self) -> Option<ProtectedPaths> {
         let parts = &*self.0;
         let sandbox = &parts.command_sandbox;

@@ -1,4 +1,4 @@
-//! What the host is told when it starts, and what it tells while it runs. Plain data; nothing is read or opened here.
+//! The host's configuration, and the updates that it sends while it runs. Plain data; nothing is read or opened here.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use baton_core::view::RunView;
 use baton_core::workflow::{Permission, Role};
 use baton_core::{RunId, UnixMs, Workflow};
 
-/// Where the host works and what it may pass on.
+/// The folders of the host, and the environment that it may pass on.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
     /// The folder that the agents work in.
@@ -21,16 +21,16 @@ pub struct HostConfig {
     pub own_exe: PathBuf,
     /// The environment that the user started the host with. Agents get an allow-listed part of it.
     pub environment: BTreeMap<OsString, OsString>,
-    /// What the agents that this host starts are given beside what their roles say.
+    /// Overrides for the roles of the agents that this host starts.
     pub overrides: RoleOverrides,
 }
 
-/// What a person gives the agents of a run that goes on, whatever their roles say.
+/// The user's overrides for the agents of a run, in addition to their roles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoleOverrides {
-    /// Names of variables that every agent gets beside those that its role names.
+    /// Names of variables that every agent gets in addition to those of its role.
     pub env: Vec<String>,
-    /// Commands that every agent may run without asking beside those that its role allows.
+    /// Commands that every agent may run without asking, in addition to those of its role.
     pub allow: Vec<String>,
     /// What every agent may do without asking, instead of what its role says.
     pub permission: Option<Permission>,
@@ -39,7 +39,7 @@ pub struct RoleOverrides {
 }
 
 impl RoleOverrides {
-    /// Gives it to a role, but for what that has already.
+    /// Adds the overrides to a role, without duplicates.
     pub fn apply(&self, role: &mut Role) {
         let add = |known: &mut Vec<String>, more: &[String]| {
             let new: Vec<String> = more.iter().filter(|one| !known.contains(one)).cloned().collect();
@@ -55,7 +55,7 @@ impl RoleOverrides {
 /// The components that a workflow names, read by the caller: the runtime opens no file that a workflow names.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyBundle {
-    /// By the reference as it stands in the workflow. A reference that starts with `builtin:` needs no entry.
+    /// Components by the reference in the workflow. A reference that starts with `builtin:` needs no entry.
     pub components: BTreeMap<String, PolicySource>,
 }
 
@@ -64,7 +64,7 @@ pub struct PolicyBundle {
 pub struct PolicySource {
     /// Name for people and for the journal.
     pub name: String,
-    /// The component; absent for the one that stands behind every other.
+    /// The component; absent for the built-in policy.
     pub bytes: Option<Vec<u8>>,
 }
 
@@ -77,7 +77,7 @@ pub enum RunStart {
         workflow: Box<Workflow>,
         /// The components that its policies name.
         policies: PolicyBundle,
-        /// The experiments that it takes part in; what their arms decide with is in the workflow's policies.
+        /// Its assignments in experiments; the components of their arms are in the workflow's policies.
         assignments: Vec<Assignment>,
     },
     /// Take a run up again. Components and settings come from the journal, so no file is needed.
@@ -87,15 +87,15 @@ pub enum RunStart {
     },
 }
 
-/// News for whoever renders the run.
+/// An update for the renderer of the run.
 #[derive(Clone, Debug)]
 pub struct RunUpdate {
     /// When the newest of it happened.
     pub at: UnixMs,
     /// What happened since the last update, oldest first. None is dropped.
     pub notices: Vec<ProgressEvent>,
-    /// Where the run stands now. States in between may be skipped when the renderer is slow.
+    /// The current state of the run. States in between may be skipped if the renderer is slow.
     pub view: RunView,
-    /// Something of it is what the workflow wants the terminal's bell to ring for.
+    /// Whether one of the notices rings the terminal's bell, as the workflow asks.
     pub bell: bool,
 }

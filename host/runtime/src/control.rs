@@ -1,9 +1,9 @@
-//! How other commands reach a run: they ask its host, or do the same in its journal where no host works.
+//! How other commands reach a run: they ask its host, or do the same in its journal if no host works on it.
 //!
 //! | file | what |
 //! |---|---|
-//! | `message.rs` | what can be asked, and the replies |
-//! | `server.rs`, `requester.rs` | the listening side, and who asks |
+//! | `message.rs` | the requests and the replies |
+//! | `server.rs`, `requester.rs` | the listening side, and the identity of the requester |
 //! | `client.rs` | the asking side |
 //! | `offline_answer.rs` | an answer to a question of a run that no host works on |
 
@@ -24,8 +24,8 @@ use crate::error::RuntimeError;
 use crate::policies::policy_swap::{self, OfflineChange, PolicyChange, PolicyUseRequest};
 use crate::query;
 
-/// Asks the host that holds the workspace. Where there is none, `Status` reads the journal, `Answer` writes to it (then
-/// `resume` goes on with the answer), and `Stop` is an error.
+/// Asks the host that holds the workspace. Without a host, `Status` reads the journal, `Answer` writes to it (`resume` then
+/// continues with the answer), and `Stop` is an error.
 ///
 /// # Errors
 /// [`RuntimeError::NoHost`], [`RuntimeError::Refused`], and those of reading and writing the journal.
@@ -33,7 +33,7 @@ pub async fn control(config: &HostConfig, message: ControlMessage) -> Result<Con
     let state = query::find_state(config)?;
     if let Some(stream) = connect(&state.control_socket()).await? {
         match (ask(stream, &state.control_socket(), &message).await, &message) {
-            // It is leaving, or has just begun: its journal says where the run stands.
+            // The host is ending or has just started: the journal has the state of the run.
             (Err(RuntimeError::Refused(_)), ControlMessage::Status) => {
                 let view = Box::new(query::view_of(config, None)?);
                 return Ok(ControlReply::View { view, live: true });
@@ -70,12 +70,12 @@ pub async fn control(config: &HostConfig, message: ControlMessage) -> Result<Con
     }
 }
 
-/// Puts a policy in place of others, in a live run or in one that nobody works on now. `bytes` is its component; absent for the
-/// one that stands behind every other. It decides from the next question on; what is being decided meanwhile is decided as before.
+/// Switches a run to a policy, whether a host works on it or not. `bytes` is its component; absent for the built-in policy. It
+/// decides from the next question on; open questions are still decided by the old policy.
 ///
 /// # Errors
-/// [`RuntimeError::Refused`] where the component, its settings, the scope or the run is refused; then nothing has changed.
-/// [`RuntimeError::State`] where it cannot be handed over, and what [`control`](crate::control()) says.
+/// [`RuntimeError::Refused`] if the component, its settings, the scope or the run is refused; then nothing has changed.
+/// [`RuntimeError::State`] if the component cannot be handed over, and the errors of [`control`](crate::control()).
 pub async fn use_policy(
     config: &HostConfig,
     mut wanted: PolicyUseRequest,
@@ -95,8 +95,8 @@ pub async fn use_policy(
     }
 }
 
-/// The bytes that the person looked at, where the host finds them and nobody else writes: what lies at the path that was named
-/// may change at any time. Gone when the host has answered.
+/// Writes the bytes that the user has checked into a private file for the host: the file at the given path may change at any
+/// time. It is deleted when the host has answered.
 fn write_component(folder: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, RuntimeError> {
     use std::io::Write as _;
     let write = || {

@@ -1,10 +1,10 @@
-//! A hook for the crash tests, and for nothing else: ends this very process by SIGKILL at a named point, or lets the
-//! journal run out of room. Without its variables it does nothing.
+//! A hook for the crash tests, and for nothing else: ends this process by SIGKILL at a named point, or makes the journal run
+//! out of room. Without its variables it does nothing.
 //!
 //! | variable | meaning |
 //! |---|---|
 //! | `BATON_KILL_AT=before-commit:N` | before the N-th commit of the journal, everything of it written |
-//! | `BATON_KILL_AT=commit:N` | after the N-th commit, before anybody learns of it |
+//! | `BATON_KILL_AT=commit:N` | after the N-th commit, before the host acts on it |
 //! | `BATON_KILL_AT=effect-before:N` | before the N-th durable intent is performed |
 //! | `BATON_KILL_AT=effect-after:N` | after it was performed, before its outcome is known |
 //! | `BATON_JOURNAL_PAGES=N` | the journal may have N pages of 4 KiB, as on a disk that is full beyond them |

@@ -1,5 +1,4 @@
-//! How many agents this machine can have at work at a time, where a workflow does not say (D9). Looks at cores and memory,
-//! and measures nothing else.
+//! How many agents this machine can run at a time, if a workflow does not say (D9). Depends on cores and memory only.
 
 use std::fs;
 use std::thread::available_parallelism;
@@ -8,9 +7,9 @@ use std::thread::available_parallelism;
 const AGENTS_PER_CORE: u32 = 4;
 /// Even one core waits for this many.
 const AGENTS_MIN: u32 = 4;
-/// More than this is for somebody to say who knows the machine and the provider's limits.
+/// A higher number must be set in the workflow, by a user who knows the machine and the provider's limits.
 const AGENTS_MAX: u32 = 32;
-/// Memory of a coding agent with what it starts: a Node.js process and a build, now and then.
+/// Memory of a coding agent with its child processes: a Node.js process and an occasional build.
 const AGENT_BYTES: u64 = 500 << 20;
 
 /// Where Linux says how much memory the machine has, in KiB.

@@ -1,5 +1,5 @@
-//! Performs intents that are committed, each in a task of its own, and sends back what became of it. Decides nothing and
-//! retries nothing: one intent, one outcome.
+//! Performs committed intents, each in its own task, and sends back the outcome. Decides nothing and retries nothing: one
+//! intent, one outcome.
 
 mod handoff_documents;
 mod worktree_effects;
@@ -116,8 +116,8 @@ impl EffectRunner {
         Self { sessions, effects, tasks: JoinSet::new() }
     }
 
-    /// Performs one durable intent, in the background. Its commit is the caller's business. What the session of `review` has made is no work
-    /// from here on.
+    /// Performs one durable intent, in the background. The caller has committed it. From here on, changes of the session of
+    /// `review` do not count as work.
     pub(crate) fn perform(&mut self, intent: Intent, review: Option<PhaseId>) {
         let ordinal = self.effects.parts.crash_injection.effect_begins();
         if let Action::Spawn(spec) = &intent.action {
@@ -135,12 +135,12 @@ impl EffectRunner {
             }
             let outcome = effects.perform(intent.action).await;
             crash_injection.effect_done(ordinal);
-            // Nobody listens only where the host is ending; the intent then stays open, and `resume` sees to it.
+            // The receiver is gone only if the host is ending; the intent then stays open, and `resume` performs it.
             let _ = done.send((intent.id, outcome)).await;
         });
     }
 
-    /// Runs what may block beside the effects.
+    /// Runs a task that may block, concurrently with the effects.
     pub(crate) fn spawn_blocking_task(&mut self, work: impl FnOnce() + Send + 'static) {
         self.tasks.spawn_blocking(work);
     }
@@ -211,7 +211,7 @@ impl EffectContext {
             | Action::Merge { .. }
             | Action::AbortMerge { .. }
             | Action::Land { .. }) => or_failed(self.run_worktree_action(tree).await),
-            // The notices beside them were told, and progress was projected, when they were committed.
+            // Their notices were sent, and progress was projected, when they were committed.
             Action::Finish { ending } => {
                 save_snapshot(&self.parts.state, &self.run, &self.parts.trees, None).await;
                 self.archive(ending).await;
@@ -238,7 +238,7 @@ impl EffectContext {
                 return ActionOutcome::Failed { error: error.to_string() };
             }
         };
-        // An agent may have deleted what its successor is told to read.
+        // An agent may have deleted files that its successor is asked to read.
         if let Err(error) = self.parts.restorer.restore(&spec.tree).await {
             self.sessions.gone(&spec.session);
             let error = format!("a script that agents are asked to run may be another agent's: {error}");
@@ -296,8 +296,8 @@ impl EffectContext {
         }
     }
 
-    /// This program, as an agent starts it. At its path an agent may have put another one, if it lies where agents write: what is not confined
-    /// would run that with all rights of the user.
+    /// This program, as an agent starts it. If its path is writable for agents, an agent may have replaced it, and an
+    /// unconfined agent would run the replacement with all rights of the user.
     fn program_for_agents(&self, confined: Option<&ActiveBoundary>) -> PathBuf {
         match confined {
             None if is_work_of_agents(&self.parts.own_exe) => program_of_this_process(&self.parts.own_exe),
@@ -322,7 +322,7 @@ impl EffectContext {
         let issue = move || tokens.issue(&id, known.as_ref().map(|(folder, seen)| (&**folder, &**seen)));
         let (token, mut file) = tokio::task::spawn_blocking(issue).await??;
         if let Some((folder, seen)) = within {
-            // Its own door, through which nobody but it comes and nothing but calls.
+            // A separate socket for this session only, which accepts nothing but calls.
             server::listen_for(&folder.join(session_token::SOCKET), session, self.parts.ask.clone())?;
             file = seen.join(session_token::FILE);
         }
@@ -355,7 +355,7 @@ impl EffectContext {
         let start = match known {
             Some(start) => start,
             None => {
-                // An agent may have deleted what it found; the start of the phase is then now.
+                // An agent may have deleted the baseline; the start of the phase is then now.
                 let next_run_files = if tree.is_workspace() { &self.next_run_files[..] } else { &[] };
                 let start = workspace.baseline_with_next_run(&self.named_files, next_run_files).await?;
                 let start = match read_baseline(path.clone()).await {
@@ -394,7 +394,7 @@ impl EffectContext {
         baseline_path(&self.parts.state, &self.run, phase)
     }
 
-    /// Content is unloaded once the task that it served is over (C6): it is kept, and nothing of it is at hand.
+    /// Content is unloaded once the task that it served is over (C6): its artifacts are archived, not deleted.
     async fn archive(&self, ending: RunOutcome) {
         if ending == RunOutcome::Interrupted {
             return;
@@ -423,7 +423,7 @@ impl EffectContext {
         let refused = within.refused();
         result.output.extend_from_slice(refused.as_bytes());
         result.findings.push_str(&refused);
-        // Programs print what they were given; what goes into an artifact, a prompt and the journal holds no secret.
+        // Programs may print their environment; an artifact, a prompt and the journal must not contain a secret.
         if let Cow::Owned(masked) = mask(&String::from_utf8_lossy(&result.output)) {
             result.output = masked.into_bytes();
         }
@@ -446,7 +446,7 @@ impl EffectContext {
         Ok(ActionOutcome::Verified { passed, code, findings, artifact })
     }
 
-    /// Where work is committed: what a reviewer makes itself is none.
+    /// If work is committed: notes the files that a reviewer made itself, which do not count as work.
     async fn after_review(&self, review: &PhaseId) {
         if self.commits.is_some()
             && let Err(error) = self.parts.trees.after_review(review).await
@@ -455,7 +455,7 @@ impl EffectContext {
         }
     }
 
-    /// Where work is committed: what the command makes itself is none.
+    /// If work is committed: notes the files before a check, since files that its command makes do not count as work.
     async fn before_check(&self, tree: &WorktreeName) -> Option<FilesBeforeCheck> {
         if self.commits.is_none() || !tree.is_workspace() {
             return None;

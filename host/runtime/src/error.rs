@@ -10,7 +10,7 @@ use baton_core::{ActionId, Digest, RunId, Seq};
 /// A failure of a layer below, with its own message and chain.
 pub(crate) type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why the host cannot do what it was asked to.
+/// Why the host cannot fulfil a request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
@@ -21,12 +21,12 @@ pub enum RuntimeError {
         workspace.display()
     )]
     Busy {
-        /// The other host, where it has already written its process id down.
+        /// The other host, if it has already written down its process id.
         pid: Option<u32>,
-        /// Where.
+        /// The workspace.
         workspace: PathBuf,
     },
-    /// A policy, or what is set for it, was refused. Nothing was spawned and nothing journaled.
+    /// A policy, or one of its settings, was refused. Nothing was spawned and nothing journaled.
     #[error("policy {policy} is refused: {why}")]
     PolicyRefused {
         /// Its reference in the workflow.
@@ -37,7 +37,7 @@ pub enum RuntimeError {
     /// A role asks for a sandbox that this machine does not have. Nothing was spawned and nothing journaled.
     #[error("[roles.{role}]: {missing}")]
     NoSandbox {
-        /// Who asks.
+        /// The role.
         role: baton_core::RoleName,
         /// What is missing.
         missing: baton_sandbox::UnsupportedLevel,
@@ -58,24 +58,24 @@ pub enum RuntimeError {
         /// What is missing.
         digest: Digest,
     },
-    /// There is no such run.
+    /// The run is unknown.
     #[error("there is no run {run} in {}: `baton status --all` lists the runs", workspace.display())]
     NoSuchRun {
         /// Which was asked for.
         run: RunId,
-        /// Where.
+        /// The workspace.
         workspace: PathBuf,
     },
-    /// There is no run at all.
+    /// The workspace has no runs.
     #[error("nothing has run in {} yet: `baton do 'WHAT IS TO BE DONE'`, or `baton run PLAN.md`, begins", workspace.display())]
     NoRuns {
-        /// Where.
+        /// The workspace.
         workspace: PathBuf,
     },
     /// The run is over; there is nothing to resume.
     #[error("run {run} is over ({}); repeat the command that began it to start a new one", word(*.ending))]
     AlreadyEnded {
-        /// Which.
+        /// The run that was asked for.
         run: RunId,
         /// How it ended.
         ending: RunOutcome,
@@ -86,18 +86,18 @@ pub enum RuntimeError {
          another policy on it"
     )]
     ImportedRun {
-        /// Which.
+        /// The run that was asked for.
         run: RunId,
     },
-    /// Nobody works on the run, so there is nobody to talk to.
+    /// No host works on the run, so no process can take the request.
     #[error("no run is active in {}: nothing to {what}", workspace.display())]
     NoHost {
-        /// Where.
+        /// The workspace.
         workspace: PathBuf,
         /// What was asked for.
         what: &'static str,
     },
-    /// The run has kept nothing of this name.
+    /// The run has no artifact of this name.
     #[error(
         "run {run} has no artifact {name:?}{}{}; `baton artifacts ls {run}` lists what it has",
         version.map(|version| format!(" in version {version}")).unwrap_or_default(),
@@ -110,7 +110,7 @@ pub enum RuntimeError {
         name: String,
         /// The version that was asked for; absent for the newest.
         version: Option<u32>,
-        /// The name that is most like it, where one is.
+        /// The most similar name, if there is one.
         nearest: Option<String>,
     },
     /// The run does not ask this.
@@ -118,7 +118,7 @@ pub enum RuntimeError {
     NoSuchQuestion {
         /// Which run.
         run: RunId,
-        /// The question that was answered, where one was named.
+        /// The question that was answered, if one was named.
         asked: Option<ActionId>,
         /// The questions that are open.
         open: Vec<ActionId>,
@@ -133,18 +133,18 @@ pub enum RuntimeError {
         /// The answers that it takes.
         choices: Vec<PauseAnswer>,
     },
-    /// What a run landed stays where it is.
+    /// The merges of a run cannot be reverted.
     #[error("cannot undo run {run}: {source}")]
     UndoRefused {
         /// Which run.
         run: RunId,
-        /// Why.
+        /// What the layer below said.
         source: BoxedError,
     },
     /// The workspace cannot be used.
     #[error("cannot use the workspace {}: {source}", workspace.display())]
     Workspace {
-        /// Which.
+        /// Its folder.
         workspace: PathBuf,
         /// What the layer below said.
         source: BoxedError,
@@ -154,12 +154,12 @@ pub enum RuntimeError {
     State {
         /// What was tried.
         what: &'static str,
-        /// Where.
+        /// The state directory.
         dir: PathBuf,
         /// What the layer below said.
         source: BoxedError,
     },
-    /// The journal took no more entries while the run went on. The agents were ended.
+    /// The journal took no more entries during the run. The agents were ended.
     #[error(
         "the journal of run {run} cannot be written any more: {source}. {}",
         journal_stop_hint(run, *intact)
@@ -200,7 +200,7 @@ pub enum RuntimeError {
     Control {
         /// What was tried.
         what: &'static str,
-        /// Where.
+        /// The path of the socket.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,

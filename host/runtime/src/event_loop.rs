@@ -1,6 +1,6 @@
-//! The loop of one run. Everything that happens comes in as one closed kind of event, becomes an input of the core machine,
-//! is journaled, and only then are the intents performed that follow from it. The loop waits for nothing but events and
-//! commits: whatever takes time is a task that sends its result back.
+//! The loop of one run. Every event has one closed type, becomes an input of the core machine and is journaled; only then are
+//! the resulting intents performed. The loop waits only for events and commits: work that takes time is a task that sends its
+//! result back.
 
 mod after_waits;
 mod before_end;
@@ -52,14 +52,14 @@ pub(crate) const RESULTS: usize = 256;
 pub(crate) const AGENT_EVENTS: usize = 256;
 /// Events taken in before the next commit, so that a flood of them shares one.
 const EVENTS_PER_COMMIT: usize = 256;
-/// How often the inbox is looked at while agents work.
+/// Interval of the inbox polls while agents work.
 const INBOX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// A deadline that core names again after its tick is not retried faster than this.
 const TICK_FLOOR: Duration = Duration::from_millis(20);
-/// Agents that were asked to end are waited for this long when the host stops; the guard ends what is left.
+/// When the host stops, it waits this long for agents that it asked to end; the guard ends the remaining ones.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// To an agent that calls without the token of its session, as a person does.
+/// To an agent that calls without the token of its session, as the user would.
 const NO_TOKEN: &str = "a call without the token of a session is a person's, and this process was started by an agent or a check (or has ended)";
 
 /// To a process of one session, or of a check, that calls with the token of another session.
@@ -127,10 +127,10 @@ pub(crate) struct EventLoop {
     deciding: u32,
     /// What calls of tools have under way.
     calls: PendingToolCalls,
-    /// Policies that are being put in place.
+    /// Policy switches under way.
     swaps: Swaps,
     watch: PolicyWatcher,
-    /// Answers to people and agents, held back until what they asked for is on disk.
+    /// Answers to people and agents, held back until their requests are on disk.
     replies: Vec<(oneshot::Sender<ControlReply>, ControlReply)>,
     /// What agents wanted to change of their run, each told once.
     refused: BTreeSet<(SessionId, &'static str)>,
@@ -182,8 +182,8 @@ impl EventLoop {
         }
     }
 
-    /// Goes on until the run has ended, nothing moves until a person answers, or the host is asked to stop. What was
-    /// already taken by the recorder, and `repeat`, are done first.
+    /// Runs until the run has ended, nothing can happen before the user answers, or the host is asked to stop. Performs
+    /// `repeat` and the inputs that the recorder already holds first.
     pub(crate) async fn run(mut self, repeat: Vec<Intent>) -> Result<RunView, RuntimeError> {
         self.shadows.follow(self.recorder.run());
         let ended = self.run_until_over(repeat).await;
@@ -262,7 +262,7 @@ impl EventLoop {
             if let Some(shadows) = shadows {
                 shadows.send_query(request_id, request, result.clone());
             }
-            // Nobody listens only where the host is ending; the question is then put again by `resume`.
+            // The receiver is gone only if the host is ending; `resume` then puts the question again.
             let _ = decided.blocking_send(Box::new((request_id, result, label)));
         });
     }
@@ -285,8 +285,8 @@ impl EventLoop {
             && self.effect_runner.sessions.is_empty()
             && self.deciding + self.calls.under_way + self.swaps.under_way == 0;
         match run.status() {
-            // What else is under way when the host stops can be done again; an agent may not be left behind, nor its handoff
-            // unwritten, nor unlooked at what that is about.
+            // Other open work can be repeated after a stop of the host; but agents must be ended, their handoffs written, and
+            // the workspace measured for these.
             RunStatus::Ended(RunOutcome::Interrupted) => {
                 let ends = |intent: &&Intent| {
                     matches!(
@@ -314,7 +314,7 @@ impl EventLoop {
         let hear_agents = !self.ui_updates.is_full();
         tokio::select! {
             biased;
-            // Where whoever could ask to stop is gone, that is no reason to.
+            // If the sender of stop requests is gone, the run does not stop.
             Ok(_) = self.channels.stop.wait_for(|stop| *stop), if self.stop_deadline.is_none() => LoopEvent::Stop,
             Some(asked) = self.channels.asked.recv() => LoopEvent::Asked(asked),
             Some(done) = self.channels.done.recv() => LoopEvent::EffectDone(done),
@@ -329,7 +329,7 @@ impl EventLoop {
         }
     }
 
-    /// What is there already.
+    /// The next event that has already arrived.
     fn try_next(&mut self) -> Option<LoopEvent> {
         if let Ok(done) = self.channels.done.try_recv() {
             return Some(LoopEvent::EffectDone(done));
@@ -367,7 +367,8 @@ impl EventLoop {
                     self.note_lost_work().await?;
                 }
                 if is_check {
-                    // What a check has written into an inbox is no agent's, and is rejected before the check is over.
+                    // Files that a check wrote into an inbox are not an agent's reports, and are rejected before the check is
+                    // over.
                     self.collect(false).await?;
                 }
                 self.record_last(Input::Outcome { action, outcome }).await
@@ -443,7 +444,7 @@ impl EventLoop {
         self.recorder.run().view(at)
     }
 
-    /// An agent's reports come before the end of the prompt in which it made them: what it finished counts.
+    /// An agent's reports are taken before the end of the prompt in which it made them, so that finished objectives count.
     async fn on_agent_event(&mut self, session: SessionId, event: DriverEvent) -> Result<(), RuntimeError> {
         let ends =
             matches!(event, DriverEvent::Exited(_) | DriverEvent::Event(AgentEvent::PromptEnded { .. }));
@@ -471,7 +472,7 @@ impl EventLoop {
         self.record_input(input)
     }
 
-    /// `at_once` where an agent has ended its prompt: what breaks off in the inbox is told now.
+    /// `at_once` if an agent has ended its prompt: incomplete files in the inbox are then reported now.
     async fn collect(&mut self, at_once: bool) -> Result<(), RuntimeError> {
         self.next_inbox_poll = Instant::now() + INBOX_POLL_INTERVAL;
         let inputs = self.inbox.collect(self.recorder.run(), &self.tool_calls.artifact_tools, at_once).await;
@@ -509,7 +510,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// An agent that wants to change its run is told of as of any other refusal, once for each thing that it wants.
+    /// Records that an agent tried to change its run, like any other refusal, once for each kind of change.
     fn record_agent_refusal(
         &mut self,
         what: &'static str,

@@ -1,5 +1,5 @@
-//! Whether a run may have written a file that a person is about to use in a run for the first time since: a plan or a workflow file that
-//! no run was made from, or what such a file or a command names.
+//! Whether a run may have written a file that the user is about to use for the first time since then: a plan or a workflow file
+//! that no run was made from, or a file that such a file or a command names.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -29,11 +29,11 @@ impl UsedFiles {
     }
 }
 
-/// The first of these files that a run may have written as it is now, with the newest such run, unless a person has begun a run that uses
-/// the file after that one. These are runs of folders above the file that worked when it was last written or moved to its place: another
-/// one has not written what is there now. The files are absolute and without links above them. `workspace` is the folder that the next run
-/// works in: a change by a run there has no `folder`. `uses` says what a run used that began with this workflow in this folder. Runs that
-/// cannot be read are passed over.
+/// The first of these files whose present content a run may have written, with the newest such run, unless the user has begun a
+/// run that uses the file after that one. Only runs of folders above the file that worked when it was last written or moved to
+/// its place count: others have not written its present content. The files are absolute and without links above them.
+/// `workspace` is the folder that the next run works in: a change by a run there has no `folder`. `uses` returns the files that
+/// a run used that began with this workflow in this folder. Unreadable runs are skipped.
 ///
 /// # Errors
 /// [`RuntimeError::State`] for a state root that cannot be named.
@@ -79,7 +79,7 @@ struct FolderRuns<'s> {
 }
 
 impl<'s> FolderRuns<'s> {
-    /// What is wrong with a journal is told where its runs are meant.
+    /// A broken journal is skipped here; commands on its own runs report it.
     fn of(state: &'s StateDir) -> Option<Self> {
         let journal = query::open_read_only(state).ok()?;
         let runs = journal.runs().ok()?.into_iter().map(|run| (run, OnceCell::new())).collect();
@@ -120,7 +120,7 @@ impl<'s> FolderRuns<'s> {
         })
     }
 
-    /// The newest run that changed a file that is gone. What is older than the newest run of a person does not count.
+    /// The newest run that changed a file that is gone. Runs older than the newest run of the user do not count.
     fn remover(&self, name: &str) -> Option<SuspectRun<'_>> {
         for (summary, folded) in self.runs.iter().rev() {
             if let Some(run) = folded.get_or_init(|| self.fold(summary)).as_ref()
@@ -142,7 +142,7 @@ impl<'s> FolderRuns<'s> {
     }
 }
 
-/// What runs that persons began have used, the newest first. No more of them are looked at than needed.
+/// The files used by runs that the user began, the newest first. No more runs are read than needed.
 struct LaterUses<'s, U> {
     states: &'s [StateDir],
     /// The runs of all folders that are not looked at yet, the oldest first; absent before the first question.
@@ -152,7 +152,7 @@ struct LaterUses<'s, U> {
 }
 
 impl<U: Fn(&Workflow, &Path) -> UsedFiles> LaterUses<'_, U> {
-    /// Whether a person has begun a run that uses the file after this time.
+    /// Whether the user has begun a run that uses the file after this time.
     fn has_after(&mut self, file: &Path, after: UnixMs) -> bool {
         if self.seen.iter().any(|(at, used)| *at > after && used.has(file)) {
             return true;
@@ -249,7 +249,7 @@ mod tests {
         let below = top.join("below");
         assert_eq!(find(&below), Some(("r1".to_owned(), Some(top.clone()), files[1].clone())));
 
-        // Of another file: nobody has looked at this one.
+        // That run used another file, so the user has not seen this one.
         begin(&place, "r2", &files[0]).await;
         assert!(find(&top).is_some());
         let marks = place.state.sessions().join("r3");

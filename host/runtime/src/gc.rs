@@ -1,5 +1,5 @@
-//! Which runs are removed, and their removal. The host of a workspace holds its lock, so nothing is removed while one
-//! works; what a run takes and how it goes is the store's.
+//! Which runs are removed, and their removal. The host of a workspace holds its lock, so nothing is removed while one works;
+//! the store knows the data of a run and deletes it.
 
 use baton_core::{DurationMs, RunId, UnixMs};
 use baton_store::{RetainedRun, Retention, StateDir, StoreError};
@@ -14,11 +14,11 @@ use crate::error::RuntimeError;
 pub struct RetentionRule {
     /// Those that were written within this time.
     pub younger_than: Option<DurationMs>,
-    /// The newest so many.
+    /// The number of newest runs to keep.
     pub newest: Option<usize>,
     /// All but this one.
     pub all_but: Option<RunId>,
-    /// With `all_but`: it goes even where it has not ended.
+    /// With `all_but`: the run is removed even if it has not ended.
     pub force: bool,
 }
 
@@ -28,7 +28,7 @@ pub type RemovedRun = RetainedRun;
 /// What became of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GcResult {
-    /// Removed, or to be removed where nothing was to be done.
+    /// Removed runs; with a dry run, those that would be removed.
     pub removed: Vec<RemovedRun>,
     /// Runs that stay.
     pub left: usize,
@@ -36,10 +36,10 @@ pub struct GcResult {
     pub unfinished: Vec<RunId>,
 }
 
-/// Removes whole runs, or only says which. Removals that broke off before are finished in any case.
+/// Removes whole runs, or only says which. Interrupted removals are finished in any case.
 ///
 /// # Errors
-/// [`RuntimeError::Busy`] while a host works there, [`RuntimeError::NoRuns`] where nothing has ever run,
+/// [`RuntimeError::Busy`] while a host works there, [`RuntimeError::NoRuns`] if nothing has ever run,
 /// [`RuntimeError::NoSuchRun`] and [`RuntimeError::Refused`] for the run that was named, and those of the store.
 pub fn gc(config: &HostConfig, leave: &RetentionRule, dry_run: bool) -> Result<GcResult, RuntimeError> {
     let failed = |source: StoreError| match source {

@@ -1,5 +1,5 @@
-//! The handoffs of a phase with what came of them, and any document held to the workspace as it is now. Read-only: takes
-//! no lock, and judges nothing.
+//! The handoffs of a phase with the sessions that used them, and the inspection of any document against the current workspace.
+//! Read-only: takes no lock, and makes no verdict.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,11 +25,11 @@ pub struct HandoffEntry {
     pub row: HandoffSummary,
     /// The document.
     pub document: String,
-    /// What the sessions that started from it were told first, oldest first.
+    /// The first prompts of the sessions that started from it, oldest first.
     pub packets: Vec<FirstPrompt>,
-    /// How it stands to the workspace now.
+    /// Its inspection against the current workspace.
     pub now: Inspection,
-    /// Which policy wrote it; absent where the host did, from facts.
+    /// The policy that wrote it; absent if the host wrote it from facts.
     pub by: Option<Author>,
     /// Objectives of the phase that are open now.
     pub open_objectives: Vec<ObjectiveId>,
@@ -42,7 +42,7 @@ pub struct FirstPrompt {
     pub session: SessionId,
     /// What it says, to the byte.
     pub prompt: String,
-    /// What it leaves out, and where that is.
+    /// The content that it leaves out, and the location of that content.
     pub left_out: Vec<String>,
     /// Which policy wrote it.
     pub by: Option<Author>,
@@ -51,38 +51,38 @@ pub struct FirstPrompt {
 /// The policy behind a text that reaches an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Author {
-    /// Who decided, and what it took.
+    /// The label of the decision.
     pub label: Provenance,
-    /// What it was asked, so that another one can be asked the same.
+    /// The question, so that another policy can be asked the same.
     pub question: PolicyRequest,
     /// What it wrote, before the host looked at it.
     pub text: String,
 }
 
 impl Author {
-    /// Whether it is none of the host's own components: then its words are a third party's.
+    /// Whether it is not one of the host's own components, so that its text is from a third party.
     pub fn is_third_party(&self) -> bool {
         self.label.component.as_ref().is_some_and(|component| *component != Digest::of(builtin_bytes()))
     }
 }
 
-/// A document held to the world.
+/// The result of checking a document against the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
     /// Paths that it names and that are not there.
     pub missing_files: Vec<String>,
     /// Kinds of secrets in it.
     pub secrets: Vec<String>,
-    /// Commits since it was made; absent where nobody knows when that was.
+    /// Commits since it was made; absent if that time is unknown.
     pub commits_since: Option<u32>,
     /// The branch is another one.
     pub diverged: bool,
 }
 
-/// The handoffs of a phase, newest first; of the newest run where none is named.
+/// The handoffs of a phase, newest first; of the newest run if none is named.
 ///
 /// # Errors
-/// As for [`view_of`], and [`RuntimeError::State`] where a document cannot be read.
+/// As for [`view_of`], and [`RuntimeError::State`] if a document cannot be read.
 pub async fn handoffs(
     config: &HostConfig,
     run: Option<&RunId>,
@@ -149,7 +149,7 @@ pub async fn handoffs(
     let folder = view.run.to_string();
     let mut entries = Vec::new();
     for ((row, packets), by) in phase.handoffs.into_iter().zip(packets).zip(authors) {
-        // Where the policy's document was refused twice, the host wrote one itself.
+        // If the policy's document was refused twice, the host wrote one itself.
         let by = by.filter(|_| row.repair != HandoffRepair::Plain);
         let bytes = store.read(&row.artifact.digest).map_err(cannot_read(&state))?;
         let document = String::from_utf8_lossy(&bytes).into_owned();
@@ -176,7 +176,7 @@ pub async fn handoffs(
 struct PolicyTexts {
     phase: PhaseId,
     asked: HashMap<RequestId, PolicyRequest>,
-    /// The newest document, and the newest prompt with what it leaves out.
+    /// The newest document, and the newest prompt with the content that it leaves out.
     document: Option<Author>,
     prompt: Option<(Vec<String>, Author)>,
 }
@@ -224,17 +224,17 @@ fn deleted_on_the_way(store: &ArtifactStore, run: &RunId, row: &HandoffSummary) 
         .collect()
 }
 
-/// The task folder of a run: what stands before the name of an artifact in its path.
+/// The task folder of a run: the part of an artifact's path before its name.
 fn folder_of(row: &HandoffSummary, run: &str) -> String {
     let folder = row.path.strip_suffix(row.artifact.name.as_str()).map(|folder| folder.trim_end_matches('/'));
     folder.map_or_else(|| format!(".baton/{run}"), str::to_owned)
 }
 
-/// Holds any document to a folder, as it is now. `made` is the commit and the branch of when it was made, where that is
+/// Checks any document against the current state of a folder. `made` is the commit and the branch at the time it was made, if
 /// known.
 ///
 /// # Errors
-/// [`RuntimeError::State`] where the folder cannot be looked at.
+/// [`RuntimeError::State`] if the folder cannot be read.
 pub async fn inspect_document(
     workspace: &std::path::Path,
     document: &str,

@@ -1,6 +1,7 @@
-//! The settings of agents in the trees of a run, held to what they were when its first agent began there: an agent that may only edit
-//! would have the next one run commands, or do without asking what it may not. Whole files are compared, and no keys in them. What has
-//! changed is accepted once a person has been asked about it. What a run leaves that was not accepted is asked about in the next run.
+//! Holds the settings of agents in the trees of a run to their state when its first agent began there: an agent with edit
+//! permission could otherwise make the next one run commands, or act beyond its permission without asking. Whole files are
+//! compared, not single keys. Changes are accepted once the user has been asked about them. The next run asks about changes
+//! that a run left unaccepted.
 //!
 //! The same holds for the files by which a run starts agents without a sandbox, if others of its agents have one. The next run compares
 //! these by itself.
@@ -36,11 +37,12 @@ type LeftSettings = BTreeMap<PathBuf, Option<String>>;
 #[derive(Debug)]
 pub(crate) struct HeldFiles {
     folder: PathBuf,
-    /// What every other tree is made from.
+    /// The workspace, from which every other tree is made.
     workspace: PathBuf,
-    /// Agents of this run change no settings. Otherwise only what an earlier run left is asked about.
+    /// Whether agents of this run must not change settings. Otherwise the host asks only about changes that an earlier run
+    /// left.
     is_held: bool,
-    /// What agents without a sandbox are started by, in a run in which others have one.
+    /// Files by which agents without a sandbox are started, in a run in which others have one.
     started: StartedFiles,
 }
 
@@ -57,19 +59,20 @@ struct HeldState {
 /// The note of a tree.
 #[derive(Debug, Serialize, Deserialize)]
 struct HeldNote {
-    /// The settings as they were when the first agent began there, or as a person has accepted them.
+    /// The settings at the start of the first agent in the tree, or as the user has accepted them.
     accepted: FingerprintsByPath,
     /// The same of the files by which agents are started, if it was looked at them. A note of an older version has none.
     #[serde(default)]
     started: Option<FingerprintsByPath>,
-    /// By phase: as they were when a person was asked about them there.
+    /// By phase: their state when the user was asked about them there.
     #[serde(default)]
     asked: BTreeMap<PhaseId, AskedState>,
     /// Of the workspace: the settings as they were when the host of the run last stopped work. What is different later was changed by others
     /// than its agents.
     #[serde(default)]
     ended: Option<FingerprintsByPath>,
-    /// Of the workspace: what an earlier run left there and no person has accepted. `accepted` has what stood there before.
+    /// For the workspace: changes that an earlier run left there and that the user has not accepted. `accepted` has the state
+    /// before them.
     #[serde(default)]
     left: LeftSettings,
     /// As in [`HeldFiles`]. A note of an older version does not tell what its agents left.
@@ -96,7 +99,7 @@ impl HeldNote {
     }
 }
 
-/// What a person was asked about.
+/// The state that the user was asked about.
 #[derive(Debug, Serialize, Deserialize)]
 struct AskedState {
     /// The session that did not start for it. A later one of its phase starts only after an answer.
@@ -108,7 +111,7 @@ struct AskedState {
 /// Why no agent starts in a tree.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HeldFilesError {
-    /// A person has to look at them.
+    /// The user must review the settings.
     #[error(
         "settings of agents have changed since the run began ({}), and the next agent would run the commands in \
          them: review them, revert unwanted changes, and retry",
@@ -145,7 +148,7 @@ pub(crate) enum HeldFilesError {
     /// They can be held to nothing.
     #[error("cannot record the settings of agents, and the files by which they are started, in {}: {source}", tree.display())]
     CannotRecord {
-        /// Where.
+        /// The tree of the phase.
         tree: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -176,10 +179,10 @@ impl HeldFiles {
         Ok(())
     }
 
-    /// Notes the settings of a tree when this is asked first, and refuses others later: in every phase, until a person who was asked
-    /// about them in one has let that go on. Where there are too many to see a change, a person is asked at each start. In a run whose agents
-    /// may change settings, it refuses only what an earlier run left, until a person has let one phase go on. Holds the files by which agents
-    /// are started as well, for an agent that is not confined. Blocking.
+    /// Notes the settings of a tree on the first call, and refuses different ones later: in every phase, until the user has
+    /// been asked in one phase and has let it continue. If there are too many to detect a change, the host asks at each start.
+    /// In a run whose agents may change settings, it refuses only changes that an earlier run left, until the user has let one
+    /// phase continue. For an unconfined agent, it holds the files by which agents are started as well. Blocking.
     pub(crate) fn expect_same(
         &self,
         tree: &Path,
@@ -281,7 +284,7 @@ impl HeldFiles {
         found.into_iter().map(|(path, what)| (self.workspace.join(path), what))
     }
 
-    /// Refuses what an earlier run left, as long as it stands.
+    /// Refuses changes that an earlier run left, as long as they are in place.
     fn expect_nothing_left(
         &self,
         tree: &Path,
@@ -323,7 +326,7 @@ impl HeldFiles {
         told
     }
 
-    /// Notes that no agent of the run is at work any more, for the next run: what is changed later is not theirs. Blocking.
+    /// Notes that no agent of the run is at work any more, for the next run: later changes are not theirs. Blocking.
     pub(crate) fn note_end(&self) -> io::Result<()> {
         let file = self.record_path(&self.workspace);
         let Some(mut noted) = read(&file)?.filter(|noted| noted.is_held) else { return Ok(()) };
@@ -417,7 +420,7 @@ fn to_review(accepted: &FingerprintsByPath, now: &FingerprintsByPath) -> Vec<Str
     paths.into_iter().map(name).collect()
 }
 
-/// Why no agent starts where this stands, and that was accepted.
+/// Why no agent starts with these settings, compared with the accepted ones.
 fn refusal(accepted: &HeldState, now: &HeldState, left: &LeftSettings) -> HeldFilesError {
     let settings = to_review(&accepted.settings, &now.settings);
     let mut paths = to_review(&accepted.started, &now.started);

@@ -51,15 +51,15 @@ const CONTROL_QUEUE_LEN: usize = 16;
 /// Files that are compared by their names: more than the workflows of a folder name.
 const NEXT_RUN_FILES_MAX: usize = 1_000;
 
-/// Runs a workflow, or takes a run up again. Returns when the run has ended, waits for a person with nothing running, or
-/// `stop` became true (agents ended, everything journaled).
+/// Runs a workflow, or resumes a run. Returns when the run has ended, waits for the user with nothing running, or `stop` became
+/// true (agents ended, everything journaled).
 ///
-/// The view that it returns says which: [`RunStatus`](baton_core::view::RunStatus).
+/// The status of the returned view says which: [`RunStatus`](baton_core::view::RunStatus).
 ///
 /// # Errors
 /// Before anything is spawned or journaled: [`RuntimeError::Busy`], [`RuntimeError::PolicyRefused`],
-/// [`RuntimeError::Workspace`], [`RuntimeError::State`] and what the journal says of a run that is taken up. Later:
-/// [`RuntimeError::JournalStopped`], when the agents were ended and the journal is as intact as the disk.
+/// [`RuntimeError::Workspace`], [`RuntimeError::State`] and errors of reading the journal of a resumed run. Later:
+/// [`RuntimeError::JournalStopped`]; the agents were then ended, and the journal is as intact as the disk.
 pub async fn run(
     config: HostConfig,
     start: RunStart,
@@ -90,7 +90,7 @@ struct WorkspaceHost {
     _lock: HostLock,
 }
 
-/// A run that is ready to go on: taken by the recorder, not yet committed.
+/// A run that is ready to continue: its inputs are in the recorder, not yet committed.
 struct PreparedRun {
     recorder: RunRecorder,
     policies: Arc<PolicyRegistry>,
@@ -134,7 +134,7 @@ impl WorkspaceHost {
         move |source| RuntimeError::State { what, dir: dir.clone(), source: source.into() }
     }
 
-    /// Only what begins a run may answer for it while no host works on it: not whatever resumes it.
+    /// While no host works on a run, only the process that began it may answer for it, not one that resumed it.
     fn note_start(&self, run: &RunId) -> Result<(), RuntimeError> {
         requester::note_start(&self.state, run).map_err(|source| RuntimeError::State {
             what: "cannot record what started this run",
@@ -149,7 +149,8 @@ impl WorkspaceHost {
         exclude_listed(&workflow.writable_by_agents(), home, self.workspace.root());
     }
 
-    /// Agents of this run may change as well what the next run of earlier work reads or runs. The newest run has it all.
+    /// Agents of this run may also change files that the next run of earlier work reads or runs. The newest run has all of
+    /// them.
     fn add_earlier_next_run_files(&self, workflow: &mut Workflow) -> Result<(), RuntimeError> {
         let newest = self.journal.runs().map_err(query::cannot_read(&self.state))?.pop();
         let first = newest.and_then(|newest| self.journal.first(&newest.run).ok().flatten());
@@ -388,8 +389,9 @@ impl WorkspaceHost {
         secrets::register_known(names.filter_map(value).map(str::to_owned));
     }
 
-    /// Whether agents of a run change no settings of agents: each role may do less than its user, by its sandbox, by its permission, or because it
-    /// knows no others; or one of them is confined where it can change these files.
+    /// Whether the host holds the settings of agents in this run: every role has fewer rights than the user, by a sandbox or by
+    /// a permission that its agent enforces (a `process` agent enforces none), or one role has a sandbox in which it can change
+    /// these files.
     fn are_settings_held(&self, workflow: &Workflow) -> bool {
         let applied = |role: &Role| {
             let mut role = role.clone();
@@ -477,7 +479,7 @@ impl WorkspaceHost {
         })
     }
 
-    /// Every run that has not ended may have left an agent, whichever of them goes on now.
+    /// Every run that has not ended may have left an agent, not only the one that continues now.
     fn end_orphans(&self) -> Result<Vec<OrphanRefusal>, RuntimeError> {
         let runs = self.journal.runs().map_err(self.state_error("cannot read the journal"))?;
         let open: Vec<RunId> = runs.into_iter().filter(|run| !run.ended).map(|run| run.run).collect();
@@ -492,7 +494,7 @@ impl WorkspaceHost {
         }
     }
 
-    /// The time in UTC, and a number where two runs begin in one second: short to type, in order, unique here.
+    /// The time in UTC, and a number if two runs begin in one second: short to type, in order, unique here.
     fn new_run_id(&self) -> Result<RunId, RuntimeError> {
         let known = self.journal.runs().map_err(self.state_error("cannot read the journal"))?;
         let time: String = clock::wall().rfc3339().chars().filter(char::is_ascii_alphanumeric).collect();
@@ -521,10 +523,10 @@ async fn detect_sandbox_support(
     spawn_blocking(move || sandbox_for(&workflow, path.as_deref())).await
 }
 
-/// What of a sandbox this machine has, for a workflow that asks for one. Blocking.
+/// The sandbox support of this machine, for a workflow that asks for a sandbox. Blocking.
 ///
 /// # Errors
-/// [`RuntimeError::NoSandbox`] where a role asks for what it has not.
+/// [`RuntimeError::NoSandbox`] if a role asks for a level that the machine does not support.
 pub fn sandbox_for(workflow: &Workflow, path: Option<&OsStr>) -> Result<SandboxSupport, RuntimeError> {
     let mut asking = workflow.roles.iter().filter(|(_, role)| role.sandbox.is_on()).peekable();
     if asking.peek().is_none() {
@@ -539,7 +541,7 @@ pub fn sandbox_for(workflow: &Workflow, path: Option<&OsStr>) -> Result<SandboxS
     Ok(sandbox_support)
 }
 
-/// Compiling a component takes a second; whoever renders should not wait for it.
+/// Compiling a component takes a second; the renderer must not wait for it.
 async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, RuntimeError> + Send + 'static,
 ) -> Result<T, RuntimeError> {

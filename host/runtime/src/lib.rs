@@ -1,23 +1,23 @@
-//! The thin async shell around the core: it stamps, journals, performs and reports. It judges nothing and owns no state
-//! machine; whatever a run *is* lives in [`core::Run`], and this crate only carries facts in and effects out.
+//! The thin async shell around the core: it stamps, journals, performs and reports. It makes no decision and owns no state
+//! machine; the state of a run is in [`core::Run`], and this crate only carries facts in and effects out.
 //!
 //! | file | part of the walk of one event |
 //! |---|---|
 //! | `host.rs`, `policies.rs`, `recovery.rs`, `lost_work.rs` | before it: a workspace is taken, policies are loaded, a journal is folded and compared with the folder |
-//! | `event_loop.rs` | takes whatever happens, one event after the other |
+//! | `event_loop.rs` | takes the events, one after the other |
 //! | `recorder.rs` | stamps it, applies it to the run, journals it with the intents that follow |
-//! | `effects.rs`, `sessions.rs` | perform the intents that are committed, and send back what became of them |
-//! | `tools/session_token.rs`, `tools/tool_calls.rs`, `tools/report_validation.rs`, `tools/artifact_tools.rs` | what agents report and ask for through tools: who may, what it comes to |
-//! | `tools/inbox_poller.rs` | what agents report through files |
-//! | `ui/ui_updates.rs`, `projection.rs`, `ui/notifier.rs` | what the renderer, the workspace and people elsewhere get to see |
+//! | `effects.rs`, `sessions.rs` | perform the committed intents, and send back the outcomes |
+//! | `tools/session_token.rs`, `tools/tool_calls.rs`, `tools/report_validation.rs`, `tools/artifact_tools.rs` | reports and requests of agents through tools: permissions and results |
+//! | `tools/inbox_poller.rs` | reports of agents through files |
+//! | `ui/ui_updates.rs`, `projection.rs`, `ui/notifier.rs` | output to the renderer, to the workspace and to people elsewhere |
 //! | `control.rs`, `control/`, `tools/mcp_server.rs` | how other commands reach the run |
-//! | `policies/policy_swap.rs`, `policies/policy_watcher.rs`, `policies/shadow.rs` | other policies, put in place or only asked while the run goes on |
-//! | `ui/attach.rs`, `transcript.rs`, `query.rs`, `dry_run.rs`, `policies/policy_set.rs` | looks that change nothing |
-//! | `writable_places.rs` | where agents of any run could write beyond their trees: the host looks for no program there |
-//! | `unfinished_run.rs` | which run the next `run` of a workflow goes on with |
-//! | `first_use.rs` | whether a run may have written what the next one uses for the first time |
-//! | `diff.rs` | what a run changed, by the states that are kept while it works |
-//! | `undo.rs` | takes back what a run landed |
+//! | `policies/policy_swap.rs`, `policies/policy_watcher.rs`, `policies/shadow.rs` | other policies, switched to or only asked during the run |
+//! | `ui/attach.rs`, `transcript.rs`, `query.rs`, `dry_run.rs`, `policies/policy_set.rs` | read-only queries |
+//! | `writable_places.rs` | paths beyond their trees that agents of any run could write: the host looks for no program there |
+//! | `unfinished_run.rs` | the unfinished run that the next `run` of a workflow continues |
+//! | `first_use.rs` | whether a run may have written a file that the next one uses for the first time |
+//! | `diff.rs` | the changes of a run, by the states that are kept while it works |
+//! | `undo.rs` | reverts the merges that a run landed |
 //! | `crash_injection.rs` | a hook for the crash tests |
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Whether what a run has done in its workspace is still there, asked when a host takes the run up, and when nobody was at work there for a
-//! while: a person may have restored the folder, or deleted it and cloned it again, and what was done by files that are gone is not done
+//! Checks whether the work of a run is still in its workspace, when a host resumes the run, and when no agent worked there for
+//! a while. The user may have restored the folder, or deleted it and cloned it again, and work whose files are gone is not done
 //! (A11).
 
 mod undone;
@@ -17,8 +17,8 @@ use baton_workspace::{Baseline, CurrentFile, RunWorktrees, Workspace, WorkspaceE
 pub(crate) use self::undone::undone_work;
 use crate::worktree_paths::{baseline_path, changes_path, read_baseline, read_changes};
 
-/// When no agent was at work in the workspace: what was changed before may be theirs, although no measurement has found it, and what was
-/// changed later as well.
+/// The time in which no agent worked in the workspace. Changes before or after it may be the agents', even if no measurement
+/// has found them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdleTime {
     since: UnixMs,
@@ -32,7 +32,7 @@ impl IdleTime {
         Self { since: if is_at_work { run.host_last_active() } else { UnixMs(0) }, until: UnixMs(u64::MAX) }
     }
 
-    /// While the run waited, until now; none where an agent or an effect is at work in the workspace.
+    /// The wait of the run until now; none if an agent or an effect is at work in the workspace.
     pub(crate) fn of_wait(run: &Run, now: UnixMs) -> Option<Self> {
         run.workspace_idle_since().map(|since| Self { since, until: now })
     }
@@ -42,7 +42,7 @@ impl IdleTime {
     }
 }
 
-/// What core is told of it, before it is told that a host took the run up, or that the wait is over.
+/// The inputs for lost work; core gets them before it learns that a host resumed the run, or that the wait is over.
 pub(crate) async fn lost_work(
     run: &Run,
     workspace: &Workspace,
@@ -105,7 +105,7 @@ pub(crate) async fn lost_work(
     Ok(history.lost(&differing))
 }
 
-/// Changes of a phase beyond those that its measurement named, perhaps with these among them; none where there is no list of them.
+/// Changes of a phase beyond those that its measurement named, perhaps with these among them; none if there is no list of them.
 async fn listed_changes(run: &Run, changes: &PhaseChanges<'_>, state: &StateDir) -> Option<Vec<ChangedFile>> {
     match changes.names_all {
         true => Some(Vec::new()),
@@ -125,18 +125,18 @@ impl LostWorkFinder {
         Self { workspace, trees, state }
     }
 
-    /// What core is told of it.
+    /// The inputs for work lost in this idle time.
     pub(crate) async fn find(&self, run: &Run, idle: IdleTime) -> Vec<Input> {
         seen(lost_work(run, &self.workspace, &self.trees, &self.state, idle).await)
     }
 
-    /// What core is told of it before the run ends, as it would be then.
+    /// The inputs for lost work before the run ends, from its state after the end.
     pub(crate) async fn find_undone(&self, run: &Run) -> Vec<Input> {
         seen(undone_work(run, &self.workspace, &self.state).await)
     }
 }
 
-/// Nothing where it cannot be seen: the next measurement meets that as well, and stops the run by it.
+/// None if the workspace cannot be read: the next measurement has the same error, and stops the run.
 fn seen(found: Result<Vec<Input>, WorkspaceError>) -> Vec<Input> {
     found.unwrap_or_else(|error| {
         tracing::warn!("cannot see whether finished work is still there: {error}");
@@ -144,7 +144,8 @@ fn seen(found: Result<Vec<Input>, WorkspaceError>) -> Vec<Input> {
     })
 }
 
-/// What core is told of what agents called done since the last measurement, behind late reports; nothing where they did not.
+/// The inputs for objectives that agents reported as done since the last measurement, after late reports; none if there are no
+/// such reports.
 pub(crate) async fn unmeasured_claims(
     run: &Run,
     workspace: &Workspace,
@@ -188,7 +189,7 @@ async fn committed(
             *earliest = at.min(*earliest);
         }
     }
-    // Where one of these counts, so do the earlier ones: their history need not be read again.
+    // If one of these counts, so do the earlier ones: their history need not be read again.
     let mut heads: Vec<(&str, UnixMs)> = heads.into_iter().collect();
     heads.sort_by_key(|(_, at)| *at);
     let (mut committed, mut read) = (BTreeMap::new(), Vec::new());
@@ -225,7 +226,7 @@ async fn replaced(
     Ok(replaced)
 }
 
-/// A phase that works in the workspace, and what it began with, if that is known.
+/// A phase that works in the workspace, and its baseline, if known.
 struct MeasuredPhase<'a> {
     changes: PhaseChanges<'a>,
     baseline: Option<Baseline>,
@@ -245,7 +246,7 @@ struct WorkHistory<'a> {
     replaced: BTreeSet<String>,
     /// Phases whose list of changes cannot be read.
     unlisted: BTreeSet<usize>,
-    /// When nobody was at work in the workspace.
+    /// The time in which no agent worked in the workspace.
     idle: IdleTime,
 }
 
@@ -258,7 +259,7 @@ impl WorkHistory<'_> {
                 by_phase.entry(index).or_default().push(file);
             }
         }
-        // A phase in a loop is listed once for each walk: what it lost of all of them is one thing.
+        // A phase in a loop is listed once for each walk: the losses of all walks are combined.
         let mut of_all_walks: BTreeMap<usize, Vec<&CurrentFile>> = BTreeMap::new();
         for (index, files) in by_phase {
             let phase = self.phases[index].changes.phase;
@@ -302,10 +303,11 @@ impl WorkHistory<'_> {
         losing.filter(|(_, changes)| changes.is_done_by(&now.path)).map(|(index, _)| index).collect()
     }
 
-    /// Whether a file is gone, or as it was before its last measurement, also in the history of git: what was changed but not committed when
-    /// the run began is lost as well then. So is one that was last written before that measurement, which found another content: it was put
-    /// back; and one that is as a commit has it that never had the work. In a folder that was replaced, that it differs is enough: its state
-    /// may be older than the run. Where a baseline cannot be read, nothing tells how the files were.
+    /// Whether the work on a file is lost. It is if the file is gone, or has its content from before its last measurement, also
+    /// from the history of git: changes that were not committed when the run began are then lost as well. It is lost, too, if
+    /// the file was last written before that measurement, which found another content (it was put back), or if it matches a
+    /// commit that never had the work. In a folder that was replaced, any difference counts: its state may be older than the
+    /// run. If a baseline cannot be read, the earlier contents are unknown, and the work counts as lost.
     fn is_lost(&self, now: &CurrentFile, measured_at: UnixMs) -> bool {
         let was_before = |phase: &MeasuredPhase<'_>| {
             let start = phase.baseline.as_ref();
@@ -351,7 +353,7 @@ impl MeasuredPhase<'_> {
     }
 }
 
-/// What core is told of a phase that has lost these files; without any, of as many as are only counted.
+/// The input for a phase that has lost these files; without any, for its files that are only counted.
 fn work_lost(changes: &PhaseChanges<'_>, files: Vec<&str>, includes_accepted: bool) -> Input {
     Input::WorkLost {
         phase: changes.phase.clone(),

@@ -1,6 +1,6 @@
-//! Loads what decides in a run: every component once, its settings made canonical by the component itself, and a router
-//! that follows the bindings of the run, with the fallback chain behind each. How a component is checked and asked is the
-//! engine's; which of them a person wants is `core::workflow::Policies`'.
+//! Loads the policies of a run: every component once, its settings made canonical by the component itself, and a router that
+//! follows the bindings of the run, with the fallback chain behind each. The engine checks and asks components;
+//! `core::workflow::Policies` has the user's choice.
 
 mod granted_artifacts;
 mod named_policy;
@@ -57,7 +57,7 @@ pub(crate) struct JournaledPolicy {
     pub(crate) link: BindingLink,
     pub(crate) component: Vec<u8>,
     pub(crate) settings: Vec<u8>,
-    /// It decides now; otherwise it stands behind the one that does.
+    /// Whether it decides now; otherwise it is the fallback of the policy that does.
     pub(crate) in_place: bool,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct LoadedBinding {
 }
 
 impl LoadedBinding {
-    /// It, and another one where it abstains; one that is asked already is asked once.
+    /// Appends another policy, which is asked if this one abstains; a policy that is already in the chain is not added again.
     fn before(mut self, next: LoadedBinding) -> Self {
         let link = next.binding.first();
         let is_asked = |asked: BindingLink| {
@@ -129,12 +129,12 @@ impl PolicyRegistry {
         })
     }
 
-    /// A router of its own for one run of many, so that nothing is remembered from another. It follows the bindings of its run.
+    /// A new router for one of several runs, so that no state is shared with another run. It follows the bindings of its run.
     pub(crate) fn new_router(&self, built_in: &ConfiguredPolicy) -> Result<Router, RouterError> {
         Router::with_built_in(&self.engine, BTreeMap::new(), built_in.clone())
     }
 
-    /// The policy that stands behind every other.
+    /// The built-in policy, the last fallback of every other one.
     pub(crate) fn built_in(&self) -> Result<ConfiguredPolicy, RuntimeError> {
         let refused = |why: String| refused(BUILTIN, why);
         let (grants, settings) = (Grants::default(), BTreeMap::new());
@@ -142,18 +142,18 @@ impl PolicyRegistry {
         self.configure(&policy, &grants, &settings).map_err(refused)
     }
 
-    /// Puts in place what a run begins with.
+    /// Configures the bindings that a run begins with.
     fn install_initial(&self, bindings: &[PolicyBinding]) {
         warn(self.router.begin(bindings, |link| self.known(link)));
     }
 
-    /// Puts in place what the run is bound to. Everything is loaded already, so this takes no time.
+    /// Configures the current bindings of the run. All are loaded already, so this takes no time.
     pub(crate) fn follow(&self, run: &Run) {
         warn(self.router.follow(run, |link| self.known(link)));
     }
 
-    /// Loads a component for every decision that it is to make: compiled, held to the contract, tried, and its settings
-    /// validated. Blocking; nothing that decides is disturbed.
+    /// Loads a component for every capability that it is to decide: compiles it, checks it against the contract, tries it, and
+    /// validates its settings. Blocking; active policies are not affected.
     pub(crate) fn load(&self, wanted: &BindingRequest) -> Result<Vec<LoadedBinding>, RuntimeError> {
         let BindingRequest { source, reference, given, grants, from, scope, decides, in_force } = wanted;
         let bytes = bytes_of(source);
@@ -198,7 +198,7 @@ impl PolicyRegistry {
         Ok(set.map(|(key, value)| (key, GivenSetting::Value(value))).collect())
     }
 
-    /// Takes out of what is in force the settings that a component does not have, and names them. Blocking.
+    /// Removes from the current settings those that a component does not have, and returns their names. Blocking.
     pub(crate) fn drop_unknown_settings(
         &self,
         wanted: &BindingRequest,
@@ -219,7 +219,7 @@ impl PolicyRegistry {
         Ok(dropped.into_iter().collect())
     }
 
-    /// That a component which was named as a layer asks the next policy, whatever else it decides.
+    /// Checks that a component that was configured as a layer asks the next policy for this capability.
     fn ensure_asks_next(&self, wanted: &BindingRequest, capability: Capability) -> Result<(), RuntimeError> {
         let policy = self.policy_of(wanted)?;
         let asks = policy.asks_next();
@@ -233,7 +233,7 @@ impl PolicyRegistry {
         Err(refused(&wanted.reference, why))
     }
 
-    /// Answers what this component with these settings would answer; it is loaded where it is not yet.
+    /// Loads this component with its settings from the journal, if it is not loaded yet.
     fn restore(&self, journaled: &JournaledPolicy) -> Result<(), RuntimeError> {
         let JournaledPolicy { link, component, settings, .. } = journaled;
         let refused = |why: String| refused(&link.policy, why);
@@ -244,7 +244,7 @@ impl PolicyRegistry {
         Ok(())
     }
 
-    /// What somebody wants, loaded.
+    /// Loads the policy of a request.
     fn policy_of(&self, wanted: &BindingRequest) -> Result<CompiledPolicy, RuntimeError> {
         let BindingRequest { source, reference, grants, .. } = wanted;
         let loaded = self.policy(&source.name, bytes_of(source), grants);
@@ -281,14 +281,14 @@ impl PolicyRegistry {
     }
 }
 
-/// What could not be put in place is asked nothing; what stands there goes on deciding.
+/// A policy that could not be configured is not asked; the previous one continues to decide.
 fn warn(placed: Result<(), RouterError>) {
     if let Err(error) = placed {
         tracing::warn!("{error}");
     }
 }
 
-/// A component that somebody wants in place.
+/// A request to bind a component.
 #[derive(Clone, Debug)]
 pub(crate) struct BindingRequest {
     pub(crate) source: PolicySource,
@@ -305,10 +305,10 @@ pub(crate) struct BindingRequest {
     pub(crate) in_force: CurrentSettings,
 }
 
-/// Settings that a component has where it decides already.
+/// The current settings of a component, by capability that it already decides.
 pub(crate) type CurrentSettings = BTreeMap<Capability, BTreeMap<String, GivenSetting>>;
 
-/// Loads what a workflow names. Blocking: a component that is new here is compiled.
+/// Loads the policies that a workflow names. Blocking: a component that is new here is compiled.
 pub(crate) fn prepare(
     cache: PathBuf,
     artifacts: RunArtifacts,
@@ -348,7 +348,7 @@ pub(crate) fn prepare(
     Ok(PreparedPolicies { policies: Arc::new(policies), bindings, blobs: blobs.into_values().collect() })
 }
 
-/// Who decides in a scope in which nobody is bound: of a phase its role's, else the run's.
+/// The binding for a scope that has none: for a phase that of its role, else that of the run.
 fn wider_binding<'p>(
     bindings: &'p [PolicyBinding],
     workflow: &Workflow,
@@ -371,7 +371,7 @@ pub(crate) fn role_of<'w>(workflow: &'w Workflow, scope: &PolicyScope) -> Option
     }
 }
 
-/// Loads what a run is bound to. Blocking.
+/// Loads the bindings of a run. Blocking.
 pub(crate) fn restore(
     cache: PathBuf,
     artifacts: RunArtifacts,
@@ -381,7 +381,7 @@ pub(crate) fn restore(
     for one in journaled {
         match policies.restore(one) {
             Err(error) if one.in_place => return Err(error),
-            // It is wanted only where the one in place fails; then the built-in one decides.
+            // It is only a fallback; without it the built-in policy decides if the active one fails.
             Err(error) => tracing::warn!("{error}"),
             Ok(()) => {}
         }
@@ -399,9 +399,9 @@ pub(crate) fn engine(cache_dir: Option<PathBuf>) -> Result<Engine, RuntimeError>
     Ok(engine)
 }
 
-/// Who decides for a capability in a scope: the closest that was named for it, or that was named for everything and can; and
-/// behind it, where it abstains, all that were named farther away, to the built-in one. A component that a closer layer names with other
-/// settings is asked with those alone.
+/// The chain that decides a capability in a scope: the closest policy that was named for it, or that was named for everything
+/// and can decide it; behind it, for abstentions, all that were named farther away, down to the built-in one. A component that
+/// a closer layer names with other settings is asked with those alone.
 fn choose(
     policies: &PolicyRegistry,
     workflow: &Workflow,
@@ -432,7 +432,7 @@ fn choose(
         before.push(named);
         let able = match explicit {
             true => Some(take_binding(policies.load(&wanted(vec![capability]))?, capability, &component)?),
-            // Its settings are checked even where it does not decide this: a slip in them is not silently ignored.
+            // Its settings are checked even if it does not decide this capability: a mistake in them is not silently ignored.
             false => {
                 let able = policies.load(&wanted(Vec::new()))?;
                 able.into_iter().find(|loaded| loaded.binding.capability == capability)
@@ -481,7 +481,7 @@ fn take_binding(
     found.ok_or_else(|| refused(reference, format!("it does not decide {capability}")))
 }
 
-/// A component that is asked and decides nothing. Two of one name are told apart by a number.
+/// Loads a shadow: a component that is asked but decides nothing. Two of one name are told apart by a number.
 fn shadow(
     bundle: &PolicyBundle,
     choice: &PolicyChoice,
@@ -567,7 +567,7 @@ fn canonical(configured: &ConfiguredPolicy) -> Vec<u8> {
     serde_json::to_vec(configured.settings()).unwrap_or_default()
 }
 
-/// A source without bytes is the policy that stands behind every other.
+/// A source without bytes is the built-in policy.
 fn bytes_of(source: &PolicySource) -> &[u8] {
     source.bytes.as_deref().unwrap_or(builtin_bytes())
 }

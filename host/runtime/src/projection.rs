@@ -1,21 +1,21 @@
-//! What people and agents read in the workspace, without Baton: a pure function of a run and its timeline to a set of files.
-//! They are copies: the journal holds the truth, so a projection that fails stops nothing.
+//! The files that people and agents read in the workspace without Baton: a pure function of a run and its timeline. They are
+//! copies: the journal is authoritative, so a projection that fails does not stop the run.
 //!
 //! | file | part |
 //! |---|---|
-//! | `projection/timeline.rs` | what the journal tells beyond the state |
+//! | `projection/timeline.rs` | facts of the journal beyond the state |
 //! | `projection/progress.rs` | `progress.json`, `progress/` |
 //! | `projection/work_items.rs` | `work-items.json` |
 //! | `projection/session_results.rs` | `returns/`, `.return-meta.json` |
 //! | `projection/org_state.rs` | `state.org` |
-//! | `projection/path_rewrites.rs` | paths of what was archived, corrected where an archived document names them |
+//! | `projection/path_rewrites.rs` | corrects paths of archived files in archived documents |
 //! | `projection/init_script.rs` | `init.sh` |
 //! | `projection/index_pages.rs` | `README.md`, `progress.log`, the index, results of phases |
-//! | `projection/writer.rs` | which of them are written, and when |
+//! | `projection/writer.rs` | decides which of them are written, and when |
 //!
-//! The order of a commit and its projection is fixed: first the journal, then the files, then whatever follows from the
-//! commit. So after a kill at any moment the files are never ahead of the journal, and behind it by at most the last commit,
-//! of which nothing has been performed yet.
+//! The order of a commit and its projection is fixed: first the journal, then the files, then the effects of the commit. So
+//! after a kill at any moment the files are never ahead of the journal, and behind it by at most the last commit, of which
+//! nothing has been performed yet.
 
 mod index_pages;
 mod init_script;
@@ -61,10 +61,10 @@ const HIDDEN: &str = ".baton";
 /// What Baton writes of its progress is smaller.
 const PROGRESS_BYTES_MAX: u64 = 16 << 20;
 
-/// Everything that a run shows, in the order in which it is written: what is referred to comes before what refers to it.
+/// All files of a run, in the order in which they are written: a file comes before those that refer to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Projection {
-    /// Where it is shown beside the workspace: agents read it, and report, where they work.
+    /// The work trees that get the files as well as the workspace: agents read them, and report, in their own tree.
     trees: Vec<WorktreeName>,
     files: Vec<Arc<ProjectedFile>>,
     /// Where files lay that lie elsewhere now.
@@ -78,7 +78,7 @@ struct ProjectedFile {
     path: String,
     pieces: Vec<FilePiece>,
     executable: bool,
-    /// What it may name by a path of before, where it was archived.
+    /// The path corrections for a document that was archived.
     moves: Option<Arc<PathRewrites>>,
 }
 
@@ -93,7 +93,7 @@ enum FilePiece {
     ArtifactByName(String),
 }
 
-/// The files of a run as it stands. None before it has started.
+/// The files of a run in its current state. None before it has started.
 pub(crate) fn project(run: &Run, timeline: &RunTimeline) -> Option<Projection> {
     let view = run.view(timeline.at)?;
     let projection = Projection { trees: live(&view), ..Projection::default() };
@@ -146,7 +146,7 @@ pub(crate) fn live(view: &RunView) -> Vec<WorktreeName> {
     trees
 }
 
-/// The progress that a journal tells, up to the last of these entries. For whoever holds the file against the journal.
+/// The progress computed from a journal, up to the last of these entries; to compare the file with the journal.
 pub fn progress_of(entries: impl IntoIterator<Item = JournalEntry>) -> Option<Progress> {
     let (mut run, mut timeline) = (Run::new(), RunTimeline::default());
     for entry in entries {
@@ -157,10 +157,10 @@ pub fn progress_of(entries: impl IntoIterator<Item = JournalEntry>) -> Option<Pr
     Some(Progress::of(&run, &run.view(timeline.at)?, &timeline))
 }
 
-/// Says beforehand whether a run of this workflow would refuse to write its files into the workspace.
+/// Checks beforehand whether a run of this workflow could write its files into the workspace.
 ///
 /// # Errors
-/// [`RuntimeError::Workspace`] where the task folder holds files that are not Baton's.
+/// [`RuntimeError::Workspace`] if the task folder holds files that are not Baton's.
 pub fn expect_free_folder(config: &HostConfig, workflow: &Workflow) -> Result<(), RuntimeError> {
     if workflow.paths.folder.contains("{run}") {
         return Ok(());
@@ -171,8 +171,8 @@ pub fn expect_free_folder(config: &HostConfig, workflow: &Workflow) -> Result<()
         .map_err(|source| RuntimeError::Workspace { workspace: config.workspace.clone(), source })
 }
 
-/// Refuses a task folder that holds what is not Baton's: a `README.md` of the user's is not overwritten. A folder of an
-/// earlier run may be used again, and one of a run that a kill kept from beginning: only its inbox is there.
+/// Refuses a task folder that holds files that are not Baton's: a `README.md` of the user's is not overwritten. A folder of an
+/// earlier run may be used again, and so may the folder of a run that was killed before it began, which only has its inbox.
 pub(crate) fn expect_free(workspace: &Workspace, folder: &str) -> Result<(), BoxedError> {
     expect_free_at(workspace.root(), folder)
 }
@@ -196,7 +196,7 @@ fn expect_free_at(root: &Path, folder: &str) -> Result<(), BoxedError> {
     .into())
 }
 
-/// Where the files of one run are put together.
+/// Builds the files of one run.
 struct ProjectionBuilder {
     folder: String,
     projection: Projection,
@@ -228,7 +228,7 @@ impl ProjectionBuilder {
         }
     }
 
-    /// The document with what lies beside it, where it lies now: in the archive where there are moves.
+    /// The document with its companion files at their current path: in the archive if there are path rewrites.
     fn handoff(&mut self, row: &HandoffSummary, moves: Option<&Arc<PathRewrites>>) {
         let names = with_companion_files(&row.artifact.name);
         for (n, (path, name)) in with_companion_files(&row.path).into_iter().zip(names).enumerate() {
@@ -245,8 +245,8 @@ impl ProjectionBuilder {
         }
     }
 
-    /// Where a summary was written, it is shown as it would be written now: what was true before a compaction lies in
-    /// the store, and beside files that are true it would be wrong.
+    /// A summary that was written is shown with its current content: the version from before a compaction is in the store, and
+    /// would contradict the other current files.
     fn summary(&mut self, run: &Run, phase: &PhaseSummary, path: &str) {
         let name = summary_name(phase.id.as_str());
         if phase.artifacts.iter().any(|artifact| artifact.name == name)
@@ -281,7 +281,7 @@ fn with_companion_files(document: &str) -> [String; 4] {
     })
 }
 
-/// Of every handoff of a phase that is over: where it and its own lay, and where they lie.
+/// The old and new paths of every handoff, with its companion files, of phases that are over.
 fn path_rewrites_of(view: &RunView) -> Arc<PathRewrites> {
     let over = view.phases.iter().filter(|phase| !index_pages::is_open(phase.status));
     let now = over.flat_map(|phase| &phase.handoffs).flat_map(|handoff| with_companion_files(&handoff.path));

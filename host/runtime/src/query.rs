@@ -23,13 +23,13 @@ pub struct RunRow {
     pub workflow: String,
     /// When it began.
     pub started_at: UnixMs,
-    /// Where it stands.
+    /// Its status.
     pub status: RunStatus,
     /// Objectives that are done.
     pub done: u32,
     /// Objectives in all.
     pub objectives: u32,
-    /// A person began the same work anew since.
+    /// Whether the user has started the same work again since.
     pub set_aside: bool,
 }
 
@@ -40,11 +40,11 @@ pub struct ArtifactEntry {
     pub artifact: ArtifactRef,
     /// Its media type.
     pub media_type: String,
-    /// The session that left it, where one did.
+    /// The session that saved it, if one did.
     pub session: Option<SessionId>,
     /// When it was saved.
     pub at: UnixMs,
-    /// The tool call that it came from, where it was one.
+    /// The tool call that it came from, if it was one.
     pub tool_call: Option<String>,
     /// Since when it is only kept: the task that it served is over.
     pub archived_at: Option<UnixMs>,
@@ -52,11 +52,11 @@ pub struct ArtifactEntry {
     pub tokens: u64,
     /// How they were counted.
     pub tokens_by: String,
-    /// Its first lines; empty where it is no text.
+    /// Its first lines; empty if it is not text.
     pub preview: String,
 }
 
-/// Where a run stands, as far as it is journaled; the newest run where none is named.
+/// The journaled state of a run; of the newest run if none is named.
 ///
 /// # Errors
 /// [`RuntimeError::NoRuns`], [`RuntimeError::NoSuchRun`], and those of reading the journal.
@@ -65,12 +65,12 @@ pub fn view_of(config: &HostConfig, run: Option<&RunId>) -> Result<RunView, Runt
     let journal = open_read_only(&state)?;
     let run = resolve_run(config, &journal, run)?;
     let folded = recovery::fold_run(&journal, &run).map_err(|error| error.in_dir(state.path()))?;
-    // Of a run that nobody works on no time passes; what a host does now it tells itself, and journals within moments.
+    // Without a host, no time passes for a run; a live host reports its own state, and journals it within moments.
     let view = folded.run.view(folded.last.1);
     view.ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
 }
 
-/// The workflow that a run began with; nothing where its first entry does not have it.
+/// The workflow that a run began with; none if its first entry does not have it.
 ///
 /// # Errors
 /// As for [`view_of`].
@@ -80,7 +80,7 @@ pub fn workflow_of(config: &HostConfig, run: &RunId) -> Result<Option<Workflow>,
     Ok(begun_with(journal.first(run).map_err(cannot_read(&state))?).map(|workflow| *workflow))
 }
 
-/// The workflow of the first entry of a run; nothing where it does not have it.
+/// The workflow of the first entry of a run; none if the entry does not have one.
 pub(crate) fn begun_with(first: Option<JournalEntry>) -> Option<Box<Workflow>> {
     match first? {
         JournalEntry::Input(JournaledInput { input: Input::Started { workflow, .. }, .. }) => Some(workflow),
@@ -127,7 +127,7 @@ pub fn runs(config: &HostConfig) -> Result<Vec<RunRow>, RuntimeError> {
         .collect()
 }
 
-/// The newest run that a host can take up, where there is one.
+/// The newest run that a host can resume, if there is one.
 pub(crate) fn unfinished(config: &HostConfig) -> Result<Option<RunId>, RuntimeError> {
     let state = match find_state(config) {
         Err(RuntimeError::NoRuns { .. }) => return Ok(None),
@@ -144,7 +144,7 @@ pub(crate) fn unfinished(config: &HostConfig) -> Result<Option<RunId>, RuntimeEr
     Ok(None)
 }
 
-/// The journal of a workspace, to be read, and the run that is meant: the newest where none is named.
+/// The journal of a workspace, to be read, and the run that is meant: the newest if none is named.
 ///
 /// # Errors
 /// As for [`view_of`].
@@ -154,7 +154,7 @@ pub fn journal_of(config: &HostConfig, run: Option<&RunId>) -> Result<(Journal, 
     Ok((journal, run))
 }
 
-/// The artifacts of a run, every version, by name; of the newest run where none is named.
+/// The artifacts of a run, every version, by name; of the newest run if none is named.
 ///
 /// # Errors
 /// As for [`view_of`].
@@ -177,8 +177,7 @@ pub fn artifacts(config: &HostConfig, run: Option<&RunId>) -> Result<Vec<Artifac
         .collect())
 }
 
-/// The bytes of one artifact, or `part` of them: from an offset, at most so many. The newest version where none is
-/// named.
+/// The bytes of one artifact, or `part` of them: an offset and a maximum number of bytes. The newest version if none is named.
 ///
 /// # Errors
 /// As for [`view_of`], and [`RuntimeError::NoSuchArtifact`].
@@ -207,7 +206,7 @@ pub fn artifact(
     read.map_err(cannot_read(&state))
 }
 
-/// The name that a person may have meant, where one is like enough.
+/// The name that the user may have meant, if one is similar enough.
 fn nearest<'a>(name: &str, kept: impl Iterator<Item = &'a str>) -> Option<String> {
     /// A shared folder makes many names alike; one wrong letter stays far above this.
     const SIMILARITY_MIN: f64 = 0.8;
@@ -222,7 +221,7 @@ fn open_artifacts(
     config: &HostConfig,
     run: Option<&RunId>,
 ) -> Result<(StateDir, ArtifactStore, RunId), RuntimeError> {
-    // What `baton mcp proxy` kept for a person's own client belongs to no run of the journal.
+    // Artifacts that `baton mcp proxy` kept for the user's own client belong to no run of the journal.
     if let (Some(run), Ok(Some(state))) = (run, StateDir::find(&config.state_root, &config.workspace))
         && state.artifact_index().exists()
     {
@@ -237,7 +236,7 @@ fn open_artifacts(
     Ok((state, store, run))
 }
 
-/// Where a run keeps what is no part of its journal; absent where nothing has run.
+/// The folder of a run for files outside of the journal; absent if nothing has run.
 pub fn run_folder(config: &HostConfig, run: &RunId) -> Option<PathBuf> {
     Some(find_state(config).ok()?.sessions().join(run.as_str()))
 }
@@ -303,7 +302,7 @@ pub(crate) fn resolve_run(
     let runs = journal.runs().map_err(failed)?;
     match run {
         None => {
-            // What was imported is nobody's work here, unless there is nothing else.
+            // Imported runs are skipped, unless there are no others.
             let is_work = |run: &&RunSummary| !is_imported(journal, &run.run);
             let newest = runs.iter().rev().find(is_work).or(runs.last());
             newest.map(|newest| newest.run.clone()).ok_or(RuntimeError::NoRuns { workspace })

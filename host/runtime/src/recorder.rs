@@ -1,5 +1,5 @@
-//! Holds the run and its journal together: every input is stamped, applied and written down with the intents that
-//! follow from it, in one transaction. Performs nothing; whoever performs waits for [`RunRecorder::commit`] first.
+//! Holds the run and its journal together: every input is stamped, applied and journaled with the intents that follow from it,
+//! in one transaction. Performs nothing; intents may be performed only after [`RunRecorder::commit`].
 
 use baton_core::progress::ProgressEvent;
 use baton_core::run::IllegalInput;
@@ -17,7 +17,7 @@ use crate::recovery::RecoveredRun;
 pub(crate) struct PendingEffects {
     /// To be performed, in order. Questions to a policy are among them.
     pub(crate) intents: Vec<Intent>,
-    /// To be told, in order.
+    /// Notices to be sent, in order.
     pub(crate) notices: Vec<ProgressEvent>,
     /// Something happened that matters beyond an agent's stream.
     pub(crate) has_significant_input: bool,
@@ -34,7 +34,7 @@ pub(crate) struct RunRecorder {
     batch: Vec<JournalEntry>,
     is_durable: bool,
     due: PendingEffects,
-    /// The first refusal of an append that nobody waited for. One place is enough: the first one ends the run.
+    /// The first error of an append that was not awaited. One place is enough: the first one ends the run.
     refused: (mpsc::Sender<StoreError>, mpsc::Receiver<StoreError>),
 }
 
@@ -76,7 +76,7 @@ impl RunRecorder {
         !self.batch.is_empty()
     }
 
-    /// The run as it would be after an input; none where core refuses that.
+    /// The run as it would be after an input; none if core refuses the input.
     pub(crate) fn preview(&mut self, input: Input) -> Option<Run> {
         let mut run = self.run.clone();
         let stamped = JournaledInput { seq: self.seq.next(), at: self.clock.now(), input };
@@ -97,7 +97,7 @@ impl RunRecorder {
         for intent in intents {
             match intent.action {
                 Action::Notify(notice) => {
-                    // An objective that is done is on disk before anybody hears of it, whatever told it.
+                    // A finished objective is on disk before any notice of it, whatever reported it.
                     self.is_durable |= RunTimeline::matters(&notice);
                     self.due.notices.push(notice);
                 }
@@ -112,8 +112,8 @@ impl RunRecorder {
         Ok(())
     }
 
-    /// Appends the batch in one transaction. Where it holds anything that matters, returns only when it is on disk;
-    /// then, and only then, what is due may be done.
+    /// Appends the batch in one transaction. If the batch holds a significant input, returns only when it is on disk; only then
+    /// may the returned effects be performed.
     pub(crate) async fn commit(&mut self) -> Result<PendingEffects, RuntimeError> {
         if let Ok(error) = self.refused.1.try_recv() {
             return Err(self.stopped(error));
@@ -125,7 +125,7 @@ impl RunRecorder {
         if std::mem::take(&mut self.is_durable) {
             let (done, committed) = oneshot::channel();
             self.journal.append(&self.id, batch, Durability::Durable, |result| {
-                // Nobody listens only where the host is ending anyway.
+                // The receiver is gone only if the host is ending anyway.
                 let _ = done.send(result);
             });
             match committed.await {
@@ -146,7 +146,7 @@ impl RunRecorder {
         Ok(std::mem::take(&mut self.due))
     }
 
-    /// Where it writes; for what must be kept before an input can name it.
+    /// The journal; for data that must be kept before an input can name it.
     pub(crate) fn journal(&self) -> Journal {
         self.journal.clone()
     }
@@ -157,14 +157,14 @@ impl RunRecorder {
     }
 
     fn stopped(&self, source: StoreError) -> RuntimeError {
-        // What the journal itself says is what is intact; a journal that cannot even be read says 0.
+        // The last entry that the journal reports; 0 if it cannot even be read.
         let intact = self.journal.last_seq(&self.id).unwrap_or_default();
         RuntimeError::JournalStopped { run: self.id.clone(), intact, source: source.into() }
     }
 }
 
-/// Whether the host must not go on before this input is on disk. An agent's stream is telemetry: were its end lost,
-/// the agent was lost with it. What became of an effect, what an agent reported and what a person said are not.
+/// Whether the host must not continue before this input is on disk. An agent's stream is telemetry: if its end is lost, the
+/// agent is lost as well. Outcomes of effects, reports of agents and answers of the user are not telemetry.
 fn matters(input: &Input) -> bool {
     match input {
         Input::Agent { .. } | Input::Tick | Input::Decided { .. } | Input::ToolResultOffered { .. } => false,

@@ -1,13 +1,13 @@
-//! Folds a journal back into a run, and says what of its open intents died with the host before. What is left open is
-//! then performed again by the loop: every such effect asks the world first, or is harmless to repeat.
+//! Folds a journal back into a run, and determines which of its open intents died with the previous host. The loop then
+//! performs the others again: every such effect checks the workspace first, or is harmless to repeat.
 //!
 //! | intent | found open at a restart |
 //! |---|---|
-//! | `Spawn` | its process is ended by what the guard wrote down, then `Lost`: an agent without its host cannot go on |
+//! | `Spawn` | its process is ended by the guard's record, then `Lost`: an agent cannot continue without its host |
 //! | `Prompt`, `Compact`, `Interrupt`, `EndSession` | `Lost`: the agent they were for died with the host |
 //! | `WriteHandoff`, `WriteSummaries`, `Offload` | done again: the store keeps the same bytes under the same name once |
-//! | `MeasureWorkspace`, `ValidateHandoff`, `Verify` | done again: they look and change nothing of ours |
-//! | `Checkpoint`, `CreateWorktree`, `CommitWorktree`, `CommitToBranch`, `RestoreWorktree`, `Merge`, `AbortMerge`, `Land` | done again: git is asked first what of it is there |
+//! | `MeasureWorkspace`, `ValidateHandoff`, `Verify` | done again: they are read-only for Baton's data |
+//! | `Checkpoint`, `CreateWorktree`, `CommitWorktree`, `CommitToBranch`, `RestoreWorktree`, `Merge`, `AbortMerge`, `Land` | done again: git is asked first what is done already |
 //! | `AskUser`, `Finish` | announced again |
 
 use baton_agents::turns_logged;
@@ -81,7 +81,7 @@ pub(crate) enum FoldError {
 }
 
 impl FoldError {
-    /// For whoever asked for the run.
+    /// The error for the caller, with the state directory.
     pub(crate) fn in_dir(self, dir: &std::path::Path) -> RuntimeError {
         match self {
             FoldError::Store(source) => RuntimeError::State {
@@ -135,8 +135,8 @@ pub(crate) fn to_repeat(run: &Run) -> Vec<baton_core::Intent> {
     run.pending().into_iter().filter(|intent| !died_with_host(&intent.action)).cloned().collect()
 }
 
-/// The inputs of a folded run before `Resumed`, in this order: what the dead host had not taken of its agents, what died with it,
-/// what agents reported (`reports`), and work that is gone (`lost_work`), which no late report brings back.
+/// The inputs of a folded run before `Resumed`, in this order: agent output that the dead host had not taken, intents that died
+/// with it, reports of agents (`reports`), and lost work (`lost_work`), which no late report makes done again.
 pub(crate) fn recovery_inputs(
     run: &Run,
     state: &StateDir,
@@ -176,7 +176,7 @@ fn refusals_of_lost_sessions(run: &Run, swept: Vec<OrphanRefusal>) -> Vec<Input>
     own.into_iter().map(refused).collect()
 }
 
-/// Of a run that goes on later, or of a command, there is no session that could be told.
+/// Logs the refusals of a run that continues later, or of a command, which have no session to be recorded for.
 pub(crate) fn log_other_refusals(swept: &[OrphanRefusal]) {
     for OrphanRefusal { run, session, refusal } in swept {
         tracing::warn!(%run, %session, "a sandbox whose host died did not allow to {refusal}");
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(lost(&folded.run), [Input::Outcome { action: spawn, outcome: ActionOutcome::Lost }]);
         assert!(to_repeat(&folded.run).is_empty());
 
-        // The second host: told what is lost, it spawns again under another id.
+        // The second host: after `Lost`, core spawns the session again under another id.
         let mut second = RunRecorder::new(folded, run.clone(), place.journal.clone());
         second.record(Input::Outcome { action: spawn, outcome: ActionOutcome::Lost }).unwrap();
         second.record(Input::Resumed).unwrap();

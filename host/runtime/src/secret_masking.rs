@@ -1,5 +1,5 @@
-//! What agents say, without its secrets: they are masked before anything is journaled, so that neither the journal nor a document
-//! made of it holds one, and whoever continues gets the rest of the words (C25).
+//! Masks secrets in agents' text before anything is journaled, so that neither the journal nor a document made of it contains
+//! one, and the successor gets the rest of the text (C25).
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use baton_core::input::AgentReport;
 use baton_inbox::ToolCall;
 use baton_store::secrets::{mask, mask_line};
 
-/// The report of a call, where it makes one.
+/// The report of a call, if it makes one, with its secrets masked.
 pub(crate) fn mask_report(call: &ToolCall) -> Option<AgentReport> {
     let report = call.report()?;
     let masked = serde_json::to_string(&report).ok().and_then(|text| match mask_line(&text) {

@@ -1,6 +1,6 @@
-//! The agents that this host has started. What is told to an agent that is still being started waits until it is up;
-//! otherwise core keeps the order, since it waits for the outcome of one intent before the next to the same agent. What an
-//! agent says does not come through here.
+//! The agents that this host has started. A request to an agent that is still starting waits until it is up; otherwise core
+//! keeps the order, since it waits for the outcome of one intent before the next to the same agent. Agents' output does not
+//! pass through here.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,7 +21,7 @@ pub const END_GRACE: Duration = Duration::from_secs(5);
 /// An effect on an agent whose process is just going away waits this long for the end to be seen first: why it went is
 /// what counts, not that it could not be written to.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long orphans get; nobody listens to them any more.
+/// Grace time of orphans; short, since no host reads their output any more.
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// An agent, from the moment it is wanted until its exit has been seen.
@@ -29,7 +29,7 @@ const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 enum AgentStage {
     Starting,
     Running(Arc<AgentHandle>),
-    /// It never was, or is no more.
+    /// It was never started, or has ended.
     Exited,
 }
 
@@ -52,7 +52,7 @@ impl Sessions {
         self.lock().is_empty()
     }
 
-    /// Says that an agent is wanted, before anything else is told to it.
+    /// Registers an agent as starting, before any other request to it.
     pub(crate) fn register(&self, session: &SessionId) {
         self.lock().insert(session.clone(), watch::Sender::new(AgentStage::Starting));
     }
@@ -125,7 +125,7 @@ impl Sessions {
         }
     }
 
-    /// Ends every agent without telling anybody, because nothing can be journaled any more.
+    /// Ends every agent without an outcome, because nothing can be journaled any more.
     pub(crate) async fn end_all(&self) {
         let all: Vec<SessionId> = self.lock().keys().cloned().collect();
         let mut ends = tokio::task::JoinSet::new();
@@ -148,7 +148,7 @@ impl Sessions {
         }
     }
 
-    /// Where something could not be told, its exit is given time to be seen first.
+    /// If a request failed, waits for a while so that the agent's exit is seen first.
     async fn await_exit_on_error(&self, session: &SessionId, told: Result<(), String>) -> Result<(), String> {
         if told.is_err() {
             let stage = self.lock().get(session).map(watch::Sender::subscribe);
@@ -177,9 +177,9 @@ pub(crate) fn folder(state: &StateDir, run: &baton_core::RunId, session: &Sessio
 /// The folder of a session's boundary, in that of the session.
 pub(crate) const BOUNDARY_FOLDER: &str = "inside";
 
-/// Ends what earlier hosts of these runs left running. Blocks. Guards end their agents when their host dies, so this finds
-/// something only where a guard was killed as well.
-/// Returns what they had planted in sandboxes, by run and session.
+/// Ends what earlier hosts of these runs left running. Blocks. Guards end their agents when their host dies, so this finds a
+/// process only if a guard was killed as well. Returns the refusals for files that they had left in sandboxes, by run and
+/// session.
 pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) -> io::Result<Vec<OrphanRefusal>> {
     let mut folders_of_sessions = Vec::new();
     let mut boundaries = Vec::new();
@@ -218,7 +218,7 @@ pub(crate) struct OrphanRefusal {
     pub(crate) refusal: Refusal,
 }
 
-/// Where it is written down what of a run's agents could not be taken away.
+/// The file that lists the files of a run's agents that could not be removed.
 pub(crate) fn remaining_paths_file(state: &StateDir, run: &baton_core::RunId) -> PathBuf {
     state.sessions().join(run.as_str()).join("still-there.json")
 }

@@ -18,7 +18,7 @@ use crate::config::HostConfig;
 use crate::error::RuntimeError;
 use crate::query;
 
-/// Entries of one look: whoever follows a run that goes on sees something soon.
+/// Entries of one look; bounded, so that a reader who follows a live run sees output soon.
 const ENTRIES: usize = 5000;
 /// Bytes of a message that are kept together; a longer one comes in several pieces.
 const MESSAGE_BYTES: usize = 32 * 1024;
@@ -26,9 +26,9 @@ const MESSAGE_BYTES: usize = 32 * 1024;
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TranscriptLine {
-    /// Where it stands in the journal.
+    /// Its journal entry.
     pub seq: Seq,
-    /// When.
+    /// Its time.
     pub at: UnixMs,
     /// In which phase.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ pub struct TranscriptLine {
     /// In which session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// What.
+    /// The event itself.
     #[serde(flatten)]
     pub what: TranscriptEvent,
 }
@@ -47,7 +47,7 @@ pub struct TranscriptLine {
 pub enum TranscriptEvent {
     /// An agent was started.
     Started {
-        /// Which.
+        /// Name of the agent.
         agent: String,
         /// 0 for the first session of a phase.
         continuation: u32,
@@ -70,7 +70,7 @@ pub enum TranscriptEvent {
     Called {
         /// The tool, as the agent names it.
         tool: String,
-        /// The command that it ran, where it is one.
+        /// The command that it ran, if it ran one.
         #[serde(skip_serializing_if = "Option::is_none")]
         command: Option<String>,
         /// What it read.
@@ -79,23 +79,23 @@ pub enum TranscriptEvent {
         /// What it wrote.
         #[serde(skip_serializing_if = "Option::is_none")]
         writes: Option<String>,
-        /// Whether it failed or was refused; absent where nobody says it.
+        /// Whether it failed or was refused; absent if the agent does not report it.
         #[serde(skip_serializing_if = "Option::is_none")]
         failed: Option<bool>,
         /// Whether it has returned.
         returned: bool,
-        /// The beginning of what it returned.
+        /// The beginning of its result.
         #[serde(skip_serializing_if = "String::is_empty")]
         output: String,
     },
-    /// It waits for somebody to allow something.
+    /// It waits for a permission.
     Asks {
         /// What it wants to do.
         title: String,
     },
     /// It told of an error or a limit, or wrote something on its terminal.
     Signal {
-        /// Where it stood.
+        /// The channel of the message.
         channel: SignalSource,
         /// Its code.
         code: String,
@@ -109,7 +109,7 @@ pub enum TranscriptEvent {
     },
     /// It was asked to make its context shorter.
     AskedToCompact {
-        /// What it was to keep in mind, in the words of the policy; empty where it was not told.
+        /// The policy's instructions on what to keep; empty if the agent got none.
         instructions: String,
     },
     /// Its context was made shorter.
@@ -123,7 +123,7 @@ pub enum TranscriptEvent {
     },
     /// Files that are different since the last look.
     Changed {
-        /// Paths, relative to where it works; those that are gone have a minus before them.
+        /// Paths, relative to its tree; those that are gone have a minus before them.
         files: Vec<String>,
         /// How many more there are.
         beyond: u32,
@@ -134,9 +134,9 @@ pub enum TranscriptEvent {
         command: String,
         /// It exited 0.
         passed: bool,
-        /// With this code, where it exited.
+        /// Its exit code, if it exited.
         code: Option<i32>,
-        /// The end of what it printed, where it did not pass.
+        /// The end of its output, if it did not pass.
         findings: String,
     },
     /// The run began in a folder whose own file chooses how the work is judged.
@@ -151,12 +151,12 @@ pub enum TranscriptEvent {
     },
     /// Who decides has changed, or a policy failed.
     Policies {
-        /// As it was told.
+        /// The notice itself.
         notice: Box<ProgressEvent>,
     },
     /// Its process is gone.
     Ended {
-        /// How.
+        /// Its exit.
         exit: ProcessExit,
     },
 }
@@ -171,7 +171,7 @@ struct OpenMessage {
 }
 
 impl OpenMessage {
-    /// Appends a piece; another message begins on a line of its own.
+    /// Appends a piece; another message begins on a new line.
     fn push(&mut self, piece: &str) {
         if std::mem::take(&mut self.is_complete) && !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
@@ -200,7 +200,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Of a run of the workspace, the newest where none is named.
+    /// The transcript of a run of the workspace; of the newest run if none is named.
     ///
     /// # Errors
     /// [`RuntimeError::NoRuns`], [`RuntimeError::NoSuchRun`], and those of reading the journal.
@@ -227,7 +227,8 @@ impl Transcript {
         &self.run
     }
 
-    /// What came since the last look, and whether there is more by now. With `all`, what an agent is in the middle of is told too.
+    /// The lines since the last look, and whether there are more. With `all`, unfinished messages and calls of an agent are
+    /// included.
     ///
     /// # Errors
     /// Those of reading the journal.
@@ -293,7 +294,7 @@ impl Transcript {
         }
     }
 
-    /// What is told of policies follows from the inputs, and is not written down.
+    /// Notices about policies follow from the inputs, and are not journaled.
     fn policies(&mut self, stamped: &JournaledInput, lines: &mut Vec<TranscriptLine>) {
         let Some(folded) = &mut self.folded else { return };
         let Ok(intents) = folded.apply(stamped) else {

@@ -1,5 +1,5 @@
-//! What the next `run` of a workflow finds in its workspace: the run that it goes on with by itself (D8), and how that run
-//! is set aside where a person would rather begin anew. Nothing is lost by it: `resume` still goes on with such a run.
+//! The unfinished run that the next `run` of a workflow continues (D8), and how that run is set aside if the user wants to
+//! start again. Nothing is lost by that: `resume` still continues such a run.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) const CLOCK_TICK_MS: u64 = 2_000;
 /// A run that is not over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnfinishedRun {
-    /// Where it stands, as of its last entry: time has not gone on for it.
+    /// Its state at its last entry: no time has passed for it since.
     pub view: RunView,
     /// What it does, as it was when the run began.
     pub workflow: Box<Workflow>,
@@ -34,8 +34,8 @@ pub struct UnfinishedRun {
     pub busy: bool,
 }
 
-/// The run that the next `run` of this workflow goes on with: the newest one that was made from the same file or sentence,
-/// unless it is over or was set aside. Older ones are never fallen upon.
+/// The run that the next `run` of this workflow continues: the newest one that was made from the same file or sentence, unless
+/// it is over or was set aside. Older ones are never continued.
 ///
 /// # Errors
 /// Those of reading the journal.
@@ -77,10 +77,10 @@ pub fn newest_run(config: &HostConfig, workflow: &Workflow) -> Result<Option<Ear
     Ok(folded.run.view(folded.last.1).map(|view| EarlierRun { view, workflow }))
 }
 
-/// A run that was made from a file, and what it began with.
+/// A run that was made from a file, with its workflow.
 #[derive(Debug)]
 pub struct RunOfFile {
-    /// Which.
+    /// Its id.
     pub run: RunId,
     /// When it began.
     pub started_at: UnixMs,
@@ -89,16 +89,16 @@ pub struct RunOfFile {
     state: StateDir,
 }
 
-/// The newest run that was made from the plan or the workflow file at this path, without links; in whatever workspace, since the file itself
-/// may name one. Runs that agents began do not count: an agent would accept its own changes by one. A folder whose runs cannot be read is
-/// passed over.
+/// The newest run that was made from the plan or the workflow file at this path, without links; in whatever workspace, since
+/// the file itself may name one. Runs that agents began do not count: an agent would accept its own changes by one. A folder
+/// whose runs cannot be read is skipped.
 ///
 /// # Errors
 /// [`RuntimeError::State`] for a state root that cannot be named.
 pub fn newest_of_file(state_root: &Path, file: &Path) -> Result<Option<RunOfFile>, RuntimeError> {
     let mut newest: Option<RunOfFile> = None;
     for state in StateDir::all_below(state_root).map_err(cannot_look_for_runs(state_root))? {
-        // What is wrong with a journal is told where its runs are meant.
+        // A broken journal is skipped here; commands on its own runs report it.
         let Ok(journal) = query::open_read_only(&state) else { continue };
         let Ok(runs) = journal.runs() else { continue };
         for summary in runs.into_iter().rev() {
@@ -148,7 +148,7 @@ struct LaterRun<'r> {
     workspace: &'r Path,
     /// It worked in another folder than the earlier run.
     is_of_other_folder: bool,
-    /// From then on, what it changed was changed since the earlier run began.
+    /// Changes by this run from this time on were made after the earlier run began.
     from: UnixMs,
     last_at: UnixMs,
 }
@@ -162,14 +162,15 @@ fn is_from(began: &Workflow, file: &Path) -> bool {
 }
 
 impl RunOfFile {
-    /// Where it worked, without links.
+    /// Its workspace, without links.
     pub fn workspace(&self) -> &Path {
         self.state.workspace()
     }
 
-    /// The newest run, from this one on, that may have changed a file, and which of these that is: of its workspace, then of every other folder
-    /// above the file in which a run has worked since this one began. Also one whose host died while an agent worked: nobody looked at the
-    /// files after that. The files are absolute and without links above them. A run that cannot be read is passed over.
+    /// The newest run, from this one on, that may have changed a file, and which of these that is: of its workspace, then of
+    /// every other folder above the file in which a run has worked since this one began. A run whose host died while an agent
+    /// worked counts as well, since no host checked the files after that. The files are absolute and without links above them.
+    /// A run that cannot be read is skipped.
     ///
     /// # Errors
     /// Those of reading the list of runs.
@@ -207,7 +208,7 @@ impl RunOfFile {
             return Ok(own);
         }
         let states = StateDir::all_below(self.state.root()).unwrap_or_default();
-        // What is wrong with the journal of another folder is told where its runs are meant.
+        // A broken journal of another folder is skipped here; commands on its own runs report it.
         let others = states.iter().filter(|state| state.path() != self.state.path());
         Ok(others.filter_map(|state| self.find_since_in(state, files, &says).ok()?).next())
     }
@@ -283,7 +284,8 @@ impl LaterRun<'_> {
     }
 }
 
-/// When a file was last written, moved to its place or changed otherwise, in milliseconds since the epoch. Absent where there is none.
+/// When a file was last written, moved to its place or changed otherwise, in milliseconds since the epoch. Absent if the file
+/// does not exist.
 pub(crate) fn touched_at(file: &Path) -> Option<u64> {
     let meta = file.symlink_metadata().ok()?;
     u64::try_from(meta.ctime().saturating_mul(1000).saturating_add(meta.ctime_nsec() / 1_000_000)).ok()
@@ -307,8 +309,8 @@ fn newest(
     Ok(newest.map(|newest| (state, journal, newest)))
 }
 
-/// Sets every unfinished run of this workflow aside, and names those that were not yet. It is journaled, so that no later
-/// `run` takes one of them up, whatever is removed in between.
+/// Sets every unfinished run of this workflow aside, and names those that were not yet. It is journaled, so that no later `run`
+/// continues one of them, whatever is removed in between.
 ///
 /// # Errors
 /// [`RuntimeError::Busy`] while a host works there, [`RuntimeError::Refused`] to an agent that did not begin the run, and those of reading and writing the journal.
@@ -339,7 +341,7 @@ pub async fn set_aside(config: &HostConfig, workflow: &Workflow) -> Result<Vec<R
     Ok(set_aside)
 }
 
-/// Whether a run was made from what this workflow was made from. Where its first entry cannot be read, its name tells.
+/// Whether a run was made from the same source as this workflow. If its first entry cannot be read, its name is compared.
 fn is_of(journal: &Journal, run: &RunId, name: &str, workflow: &Workflow) -> bool {
     match query::begun_with(journal.first(run).ok().flatten()) {
         Some(began) => began.has_same_source(workflow),
@@ -386,7 +388,7 @@ mod tests {
 
     #[tokio::test]
     async fn no_time_passes_for_a_run_that_no_host_works_on() {
-        // B6: a run that was interrupted at 13 s had taken 7 minutes when it was looked at 7 minutes later.
+        // B6: a run that was interrupted at 13 s had taken 7 minutes when its state was read 7 minutes later.
         let place = TestFixture::new(JournalOptions::default());
         begin(&place, "r1").await;
         let active = || query::view_of(&config(&place), None).unwrap().active_ms;
@@ -413,7 +415,7 @@ mod tests {
         assert_eq!(unfinished(&config, &named("two-steps")).await.unwrap(), None);
         assert_eq!(set_aside(&config, &named("two-steps")).await.unwrap(), [], "once is enough");
 
-        // It is kept, and goes on as it was.
+        // It is kept, and can continue unchanged.
         let folded = recovery::fold_run(&place.journal, &"r2".into()).unwrap();
         assert!(folded.run.is_set_aside() && folded.run.view(UnixMs(0)).unwrap().set_aside);
         let open = folded.run.pending().iter().map(|intent| intent.action.name()).collect::<Vec<_>>();

@@ -13,9 +13,9 @@ use crate::error::RuntimeError;
 
 /// A host answers at once; one that does not within this hangs.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Where a run stands the journal says as well.
+/// Short, since the journal has the state of a run as well.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(3);
-/// A component that is put in place is compiled first; one as large as an interpreter takes its time.
+/// A new component is compiled first, which takes long for one as large as an interpreter.
 const USE_POLICY_TIMEOUT: Duration = Duration::from_secs(55);
 
 /// The run that a host of this workspace works on now. A host that listens and does not answer may work on any.
@@ -38,7 +38,7 @@ pub(crate) enum HostStatus {
     Unknown,
 }
 
-/// Connects, or finds that nobody listens: no socket, or one that a killed host left behind.
+/// Connects; none if no host listens: there is no socket, or a killed host left it behind.
 pub(crate) async fn connect(path: &Path) -> Result<Option<UnixStream>, RuntimeError> {
     use std::io::ErrorKind::{ConnectionRefused, NotFound};
     let failed = |source| RuntimeError::Control { what: "cannot reach", path: path.to_owned(), source };

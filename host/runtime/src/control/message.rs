@@ -13,7 +13,7 @@ use super::requester::AgentRequester;
 use crate::policies::policy_swap::{PolicyChange, PolicyUseRequest};
 use crate::tools::session_token::SessionToken;
 
-/// A message of a person is a word and perhaps a number.
+/// A message of the user is a word and perhaps a number.
 pub(crate) const MESSAGE_BYTES: usize = 4096;
 /// A call of a tool carries texts, the longest of them an artifact of 256 KiB, which JSON may make six times as long.
 pub(crate) const CALL_BYTES: usize = 2 << 20;
@@ -29,11 +29,11 @@ pub(crate) const USE_HEAD: &[u8] = b"{\"control\":\"use-policy\"";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "control", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ControlMessage {
-    /// Where the run stands.
+    /// Ask for the state of the run.
     Status,
     /// End the agents, keep everything, leave.
     Stop,
-    /// A person's answer to a question of a run.
+    /// The user's answer to a question of a run.
     Answer {
         /// Which run; the one at work, or else the newest, where absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,29 +43,29 @@ pub enum ControlMessage {
         question: Option<ActionId>,
         /// What the person chose.
         choice: PauseAnswer,
-        /// What the person says to the agent that goes on, with `retry`.
+        /// The user's message to the agent that continues, with `retry`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// A call of a tool: of an agent, or of a person's own client.
+    /// A tool call of an agent or of the user's own client.
     Call {
-        /// Which session makes it; absent for a person, who may open the socket.
+        /// The token of the calling session; absent for the user, who may open the socket.
         #[serde(default, skip_serializing_if = "Option::is_none", rename = "pass")]
         token: Option<SessionToken>,
-        /// The client's own id of the call, where it has one.
+        /// The client's own id of the call, if it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
         /// What is asked.
         call: Box<ToolCall>,
     },
-    /// A person wants another policy in place (M3).
+    /// The user switches to another policy (M3).
     UsePolicy(Box<PolicyUseRequest>),
-    /// A person wants back what decided before.
+    /// The user switches back to the previous policy.
     RollBackPolicy {
         /// Of which run; the one at work, or else the newest, where absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         run: Option<RunId>,
-        /// Where it was put in place.
+        /// The scope of the switch that is rolled back.
         #[serde(default)]
         scope: PolicyScope,
         /// What it decides; everything where empty.
@@ -79,7 +79,7 @@ pub enum ControlMessage {
         token: SessionToken,
         /// The tool.
         tool: String,
-        /// The client's own id of the call, where it has one.
+        /// The client's own id of the call, if it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
         /// Name of the file in the session's folder that has the text.
@@ -97,7 +97,7 @@ impl ControlMessage {
         }
     }
 
-    /// The word for what it changes of a run; none of what asks or reports.
+    /// The word for its change to a run; none for a query or a report.
     pub(crate) fn change(&self) -> Option<&'static str> {
         match self {
             ControlMessage::Stop => Some("stop"),
@@ -113,14 +113,14 @@ impl ControlMessage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub enum ControlReply {
-    /// To `status`, and to `answer`: where the run stands.
+    /// To `status`, and to `answer`: the state of the run.
     View {
         /// The run.
         view: Box<RunView>,
         /// Whether a host works on it now.
         live: bool,
     },
-    /// To `status`, where the host did not answer: where the run stands by its journal. No host sends this.
+    /// To `status`, if the host did not answer: the state of the run from its journal. No host sends this.
     Silent {
         /// The run.
         view: Box<RunView>,
@@ -135,14 +135,14 @@ pub enum ControlReply {
     PolicyRefused {
         /// Which, as it was named.
         policy: String,
-        /// Why.
+        /// The host's reason.
         why: String,
     },
     /// To `call`.
     Called(ToolReply),
     /// To `offer`: the result is kept as this artifact.
     Placed {
-        /// Which.
+        /// The artifact.
         artifact: ArtifactRef,
     },
     /// To `offer`: the result stays as it is.
@@ -161,8 +161,8 @@ pub enum ControlReply {
 pub(crate) struct ControlRequest {
     /// What is asked.
     pub(crate) message: ControlMessage,
-    /// Who asks, where the system tells; an error where that is an agent's.
+    /// The requester, if the system identifies it; an error if it is an agent's process.
     pub(crate) by: Result<Option<ChangeRequester>, AgentRequester>,
-    /// Where the answer goes. Whoever asked may be gone.
+    /// Receives the answer. The requester may be gone by then.
     pub(crate) reply: oneshot::Sender<ControlReply>,
 }

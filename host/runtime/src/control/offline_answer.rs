@@ -1,5 +1,5 @@
-//! A person's answer while no host works on the run: it is journaled under the workspace's lock, and nothing is
-//! performed. The next `resume` goes on with it. An answer that would end the run does so only if what is done is still there.
+//! The user's answer while no host works on the run: it is journaled under the workspace's lock, and nothing is performed. The
+//! next `resume` continues with it. An answer that would end the run does so only if the finished work is still in place.
 
 use baton_core::input::PauseAnswer;
 use baton_core::view::RunView;
@@ -55,7 +55,7 @@ pub(crate) async fn answer(
             }
         }
     };
-    // An answer may end the run; nobody else is there to say that it has ended.
+    // An answer may end the run; without a host, the end must be recorded here.
     let finish =
         recorder.run().pending().into_iter().find(|intent| matches!(intent.action, Action::Finish { .. }));
     if let Some(action) = finish.map(|intent| intent.id) {
@@ -69,7 +69,8 @@ pub(crate) async fn answer(
     recorder.run().view(now).ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
 }
 
-/// What a host would find lost that took the run up now, or as it would be when it has `ended`. What it cannot see is an error: the run must not end by what is not known.
+/// The lost work that a resuming host would find now, or after the run has `ended`. An unreadable workspace is an error: the
+/// run must not end with unknown facts.
 async fn find_lost_work(
     config: &HostConfig,
     state: &StateDir,
@@ -92,8 +93,8 @@ async fn find_lost_work(
     }
 }
 
-/// The files of a run that ended by an answer tell so: no host comes after it. Where they cannot be written, the journal still
-/// tells.
+/// Writes the files of a run that ended by an answer, since no host will do so later. If they cannot be written, the end is
+/// still in the journal.
 async fn write_final_projection(config: &HostConfig, state: &StateDir, recorder: &RunRecorder) {
     let (Ok(workspace), Ok(artifacts)) = (Workspace::open(&config.workspace), ArtifactStore::open(state))
     else {
@@ -107,7 +108,7 @@ async fn write_final_projection(config: &HostConfig, state: &StateDir, recorder:
     projector.finish().await;
 }
 
-/// The question that is meant, where it takes this answer.
+/// The question that is meant, if it takes this answer.
 pub(crate) fn resolve_question(
     run: &Run,
     asked: Option<ActionId>,

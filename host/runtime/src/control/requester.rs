@@ -26,7 +26,7 @@ const WITHOUT_MARK: &str = "below a host";
 pub(crate) struct AgentRequester {
     /// Why it may change nothing.
     pub(crate) why: String,
-    /// Of which session, where that is known.
+    /// The session of the agent, if known.
     pub(crate) of: Option<SessionEvidence>,
 }
 
@@ -68,7 +68,7 @@ impl HeldProcess {
         Self::Unknown
     }
 
-    /// Whether it is there, with this number: then no other process had it since the connection was made.
+    /// Whether the process still lives with this id: then no other process had the id since the connection was made.
     fn is_still(&self, pid: u32) -> bool {
         let held = match self {
             Self::Held(held) => held,
@@ -82,16 +82,16 @@ impl HeldProcess {
     }
 }
 
-/// Whoever is at the other end of a connection; an error where that is an agent's.
+/// The process at the other end of a connection; an error if it is an agent's.
 pub(crate) fn at(stream: &UnixStream) -> Result<Option<ChangeRequester>, AgentRequester> {
     let Ok(peer) = stream.peer_cred() else { return Ok(None) };
-    // Of a process in another namespace there is no number.
+    // A process in another namespace has no process id here.
     let Some(pid) = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
         return Ok(None);
     };
     let caller = HeldProcess::at(stream);
     let origin = match baton_agents::process_origin(pid) {
-        // What is known by this number may be of a later process: then it is nothing of this one.
+        // The process has ended, so facts about its id may be those of a later process.
         _ if !caller.is_still(pid) => ProcessOrigin::Agent(None),
         origin => origin,
     };
@@ -115,8 +115,8 @@ pub(crate) fn at(stream: &UnixStream) -> Result<Option<ChangeRequester>, AgentRe
     Ok(Some(ChangeRequester { uid: peer.uid(), pid, command: line(words) }))
 }
 
-/// Refuses where this process was started by an agent or by a command of a run, if no host works on it that would ask. Where the run was
-/// begun by an agent of another one, that one may answer.
+/// Refuses if this process was started by an agent or by a command of a run; for runs without a host, which would check the
+/// requester itself. If an agent of another run began this run, that agent may answer.
 pub(crate) fn expect_no_agent(state: &StateDir, run: &RunId) -> Result<(), RuntimeError> {
     let folder = state.sessions().join(run.as_str());
     let folders = std::fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -141,10 +141,10 @@ pub(crate) fn expect_no_agent(state: &StateDir, run: &RunId) -> Result<(), Runti
     }
 }
 
-/// Refuses what only a person may ask for if an agent, or a command of a run, started this process.
+/// Refuses a request that only the user may make, if an agent or a command of a run started this process.
 ///
 /// # Errors
-/// [`RuntimeError::Refused`], with `what` in its words.
+/// [`RuntimeError::Refused`], with `what` in its message.
 pub fn expect_person(what: &str) -> Result<(), RuntimeError> {
     match own_origin().is_empty() {
         true => Ok(()),
@@ -154,17 +154,18 @@ pub fn expect_person(what: &str) -> Result<(), RuntimeError> {
     }
 }
 
-/// Notes the marks of what began a run, for the time in which no host works on it.
+/// Notes the marks of the process that began a run, for the time in which no host works on it.
 pub(crate) fn note_start(state: &StateDir, run: &RunId) -> std::io::Result<()> {
     private_file::write_json(&started_in_file(state, run), &own_origin())
 }
 
-/// Whether an agent or a check began a run, and this process does not come from there too: for a person it is no run of theirs.
+/// Whether an agent or a check began a run, and this process does not descend from the same one: such a run is not the user's
+/// own.
 pub(crate) fn was_started_by_agent(state: &StateDir, run: &RunId) -> bool {
     !started_in(state, run).is_subset(&own_origin())
 }
 
-/// The marks that this process carries; empty for a person's.
+/// The marks that this process carries; empty for a process of the user.
 fn own_origin() -> BTreeSet<String> {
     let mut marks = baton_agents::own_marks();
     if marks.is_empty() && baton_agents::descends_from_host() {
@@ -173,7 +174,7 @@ fn own_origin() -> BTreeSet<String> {
     marks
 }
 
-/// The marks of what began the run. None where that was not noted: then only a person may change it.
+/// The marks of the process that began the run. Empty if they were not noted: then only the user may change it.
 fn started_in(state: &StateDir, run: &RunId) -> BTreeSet<String> {
     let noted = std::fs::read(started_in_file(state, run)).unwrap_or_default();
     serde_json::from_slice(&noted).unwrap_or_default()
@@ -183,7 +184,7 @@ fn started_in_file(state: &StateDir, run: &RunId) -> PathBuf {
     state.sessions().join(run.as_str()).join("started-in.json")
 }
 
-/// This process, where no host works on the run.
+/// A request by this process, for a run without a host.
 pub(crate) fn own_request(what: &str) -> Input {
     let words = std::env::args_os().map(OsString::into_encoded_bytes);
     let words = words.map(|word| String::from_utf8_lossy(&word).into_owned());

@@ -1,5 +1,5 @@
-//! The listening side of the control socket. Every connection asks one thing on one line; what is asked reaches the
-//! event loop over a bounded channel, and what cannot be read is refused here.
+//! The listening side of the control socket. Every connection sends one request on one line; requests reach the event loop over
+//! a bounded channel, and unreadable ones are refused here.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -46,7 +46,7 @@ impl Drop for Socket {
     }
 }
 
-/// Listens at `path`. The caller holds the workspace's lock, so a socket that is there was left by a dead host.
+/// Listens at `path`. The caller holds the workspace's lock, so an existing socket was left by a dead host.
 pub(crate) fn listen(path: &Path, asked: mpsc::Sender<ControlRequest>) -> Result<Socket, RuntimeError> {
     let failed = |source| RuntimeError::Control { what: "cannot open", path: path.to_owned(), source };
     match std::fs::remove_file(path) {
@@ -117,7 +117,7 @@ async fn handle_connection(
     only: Option<&SessionId>,
     asked: mpsc::Sender<ControlRequest>,
 ) -> io::Result<()> {
-    // At once: a process that has ended cannot be looked at.
+    // At once: a process that has ended cannot be identified.
     let by = requester::at(&stream);
     let (read, mut write) = stream.into_split();
     let line = tokio::time::timeout(READ_TIMEOUT, read_line(read)).await??;
@@ -139,7 +139,7 @@ async fn handle_connection(
     };
     let mut bytes = serde_json::to_vec(&reply)?;
     bytes.push(b'\n');
-    // Whoever does not take the answer must not keep the place of somebody who would.
+    // A client that does not read its answer must not block the place of another.
     tokio::time::timeout(READ_TIMEOUT, write.write_all(&bytes)).await??;
     write.shutdown().await
 }
@@ -157,7 +157,7 @@ async fn ask(
     }
 }
 
-/// One line, cut at what its kind may have; a line that is cut is no message.
+/// One line, cut at the maximum of its kind; a cut line is not a valid message.
 async fn read_line(read: OwnedReadHalf) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     let mut read = BufReader::new(read);

@@ -1,4 +1,4 @@
-//! What a person may have changed: files of the workspace are restored while a run waits for hours, or while agents are at work (A11).
+//! Changes by the user: files of the workspace may be restored while a run waits for hours, or while agents work (A11).
 
 use crate::error::RuntimeError;
 use crate::lost_work::IdleTime;
@@ -6,8 +6,8 @@ use crate::lost_work::IdleTime;
 use super::EventLoop;
 
 impl EventLoop {
-    /// Before the wait is over for core. An agent that goes on, or a run that ends by what comes next, may not be ahead of it: the loop
-    /// waits for this look, which is short where every file is as work left it.
+    /// Looks for lost work before the wait is over for core, so that no agent continues and no run ends before it is known. The
+    /// loop waits for this look, which is short if every file is as the work left it.
     pub(super) async fn note_lost_work(&mut self) -> Result<(), RuntimeError> {
         let now = self.recorder.clock().now();
         let Some(idle) = IdleTime::of_wait(self.recorder.run(), now) else { return Ok(()) };

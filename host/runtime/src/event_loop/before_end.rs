@@ -1,4 +1,5 @@
-//! Before the run ends, the files of its finished phases are looked at: a person, an agent or a check may have restored them at any moment (A11).
+//! Before the run ends, the host checks the files of its finished phases: the user, an agent or a check may have restored them
+//! at any moment (A11).
 
 use baton_core::Input;
 
@@ -9,13 +10,13 @@ use crate::error::RuntimeError;
 use super::EventLoop;
 
 impl EventLoop {
-    /// Takes an input that may be the last one. What is gone by then is told first, so that the run asks in the place of ending.
+    /// Takes an input that may be the last one. Lost work is recorded first, so that the run asks instead of ending.
     pub(super) async fn record_last(&mut self, input: Input) -> Result<(), RuntimeError> {
         self.note_undone_work(&input).await?;
         self.record_input(input)
     }
 
-    /// The same before the answer of a person.
+    /// The same before an answer of the user.
     pub(super) async fn look_before_answer(&mut self, message: &ControlMessage) -> Result<(), RuntimeError> {
         let ControlMessage::Answer { question, choice, message, .. } = message else { return Ok(()) };
         // A wrong answer is refused when it is taken.

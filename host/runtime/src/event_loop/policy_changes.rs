@@ -1,5 +1,5 @@
-//! Other policies, put in place while the run goes on (M3): loaded beside the loop, journaled, and in place before the next
-//! question is put. Those that are asked already finish on the old one.
+//! Policy switches in a live run (M3): the new policy is loaded outside the loop, journaled, and active before the next
+//! question. Open questions finish on the old one.
 
 use baton_core::input::PolicyChangeCause;
 use baton_core::observation::Capability;
@@ -16,7 +16,7 @@ use crate::policies::policy_watcher::ChangedPolicyFile;
 
 use super::{EventLoop, RESULTS};
 
-/// A component that was loaded, or refused, with the way back to whoever wants it.
+/// A component that was loaded or refused, with the channel to the requester.
 pub(super) struct PolicyLoadResult {
     reference: String,
     cause: PolicyChangeCause,
@@ -39,7 +39,7 @@ impl Swaps {
 }
 
 impl EventLoop {
-    /// A person wants another policy in place.
+    /// The user switches to another policy.
     pub(super) fn on_use_policy(&mut self, wanted: PolicyUseRequest, reply: oneshot::Sender<ControlReply>) {
         match wanted.check(self.recorder.run()) {
             Ok(()) => {
@@ -84,7 +84,7 @@ impl EventLoop {
         let journal = self.recorder.journal();
         self.effect_runner.spawn_blocking_task(move || {
             let result = load(&policies, &journal);
-            // Nobody listens only where the host is ending; whoever asked then hears so.
+            // The receiver is gone only if the host is ending; the requester is then told so.
             let _ = loaded.blocking_send(Box::new(PolicyLoadResult { reference, cause, result, reply }));
         });
     }
@@ -113,7 +113,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// A person wants back what decided before.
+    /// The user switches back to the previous policy.
     pub(super) fn roll_back(
         &mut self,
         run: Option<&RunId>,

@@ -1,5 +1,5 @@
-//! Calls of tools, as the loop sees to them: what takes time is done beside it, and every caller gets an answer. What a call
-//! means is said in `tools/tool_calls.rs`.
+//! Tool calls in the loop: slow work is done outside of it, and every caller gets an answer. `tools/tool_calls.rs` defines the
+//! meaning of each call.
 
 use std::collections::HashMap;
 
@@ -54,7 +54,7 @@ impl PendingToolCalls {
 }
 
 impl EventLoop {
-    /// A call of a tool. What it reports is answered when it is on disk; what takes time is done beside the loop.
+    /// A call of a tool. A report is answered when it is on disk; slow work is done outside the loop.
     pub(super) fn on_call(
         &mut self,
         token: Option<&SessionToken>,
@@ -74,7 +74,7 @@ impl EventLoop {
                 self.calls.under_way += 1;
                 let kept = self.calls.kept.0.clone();
                 self.effect_runner.spawn_blocking_task(move || {
-                    // Nobody listens only where the host is ending; the caller then hears so.
+                    // The receiver is gone only if the host is ending; the caller is then told so.
                     let _ = kept.blocking_send(Box::new(ArtifactReply {
                         saved: save(),
                         is_offered: false,
@@ -90,7 +90,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// A tool result of an agent's MCP proxy: its text is looked at beside the loop, then core asks the policy.
+    /// A tool result of an agent's MCP proxy: its text is measured outside the loop, then core asks the policy.
     pub(super) fn on_tool_result(
         &mut self,
         token: &SessionToken,
@@ -106,7 +106,7 @@ impl EventLoop {
                 let weighed = self.calls.weighed.0.clone();
                 self.effect_runner.spawn_blocking_task(move || {
                     let tokens = held.tokens();
-                    // Nobody listens only where the host is ending; the proxy then keeps its result.
+                    // The receiver is gone only if the host is ending; the proxy then passes on its result unchanged.
                     let _ = weighed.blocking_send(Box::new(SizedToolResult { held, tokens, reply }));
                 });
             }

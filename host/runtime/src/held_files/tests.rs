@@ -13,7 +13,7 @@ fn a_change_is_asked_about_in_every_phase_until_one_goes_on() {
     fs::create_dir(&tree).unwrap();
     let state = StateDir::open(&place.path().join("state"), &tree).unwrap();
     let held = HeldFiles::of(&state, &RunId::new("r-7f"), true, StartedFiles::default());
-    // A host that takes the run up knows what was asked.
+    // A host that resumes the run knows the open questions.
     let starts = |phase: &str, session: &str| {
         let held = HeldFiles::of(&state, &RunId::new("r-7f"), true, StartedFiles::default());
         held.expect_same(&tree, &PhaseId::new(phase), &SessionId::new(session), false)
@@ -22,12 +22,12 @@ fn a_change_is_asked_about_in_every_phase_until_one_goes_on() {
     for (ordinal, content) in ["{}", "{\"mcpServers\": {}}"].into_iter().enumerate() {
         fs::write(tree.join(".mcp.json"), content).unwrap();
         let first = format!("b-{ordinal}");
-        // Another phase does not go on by the question of this one, nor does a start that is made again after a crash.
+        // The question of this phase lets no other phase continue, nor a start that is repeated after a crash.
         for (phase, session) in [("b", first.as_str()), ("c", "c-1"), ("b", first.as_str()), ("d", "d-1")] {
             let why = starts(phase, session).unwrap_err();
             assert!(matches!(&why, HeldFilesError::Changed(paths) if paths == &[".mcp.json"]), "{why}");
         }
-        // The person who was asked in `b` has let it go on, and with it the others.
+        // The user answered the question of `b` with retry, which lets the other phases continue as well.
         starts("b", &format!("b-{ordinal}-again")).unwrap();
         starts("c", "c-1").unwrap();
     }
@@ -52,10 +52,10 @@ fn a_tree_that_is_made_on_the_way_is_held_to_the_workspace() {
     // The first agent of the run begins in a part, without what git ignores.
     fs::write(part.join(".mcp.json"), "{}").unwrap();
     starts(&part, "s1").unwrap();
-    // What the part plants and lands is no beginning of the workspace.
+    // Files that the sub-phase adds and lands do not become part of the workspace's recorded start.
     fs::write(work.join(".mcp.json"), "{\"mcpServers\": {}}").unwrap();
     starts(&work, "s2").unwrap_err();
-    // And what was planted in the workspace is none of a part.
+    // And files added in the workspace do not become part of a sub-phase's start.
     let other = place.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join(".mcp.json"), "{\"mcpServers\": {}}").unwrap();
@@ -107,7 +107,7 @@ fn what_an_earlier_run_left_is_asked_about_once_in_the_next_run() {
         starts(&later, "s1").unwrap();
         later.note_end().unwrap();
     }
-    // What a person has changed since the end of a run is no agent's.
+    // A change by the user after the end of a run does not count as an agent's.
     let first = of("r-8", true);
     starts(&first, "s1").unwrap();
     write("");
@@ -224,7 +224,7 @@ fn a_changed_file_by_which_an_agent_without_a_sandbox_is_started_is_asked_about_
     for (ordinal, (name, change)) in changes.into_iter().enumerate() {
         change();
         let again = format!("a-{ordinal}-again");
-        // A confined agent goes on: it runs them within its sandbox. One that is not does so in no phase.
+        // A confined agent may start: it runs them within its sandbox. An unconfined one starts in no phase.
         let (phase, session) = (PhaseId::new("w"), SessionId::new("w-1"));
         host().expect_same(&work, &phase, &session, true).unwrap();
         for (phase, session) in [("a", "a-1"), ("b", "b-1"), ("a", "a-1")] {
@@ -233,7 +233,7 @@ fn a_changed_file_by_which_an_agent_without_a_sandbox_is_started_is_asked_about_
         begins(&host(), &work, "a", &again).unwrap();
         begins(&host(), &work, "b", "b-1").unwrap();
     }
-    // What a link leads to is what is run.
+    // The target of a link is the file that is run.
     write("other.sh", "three");
     expect_refused(begins(&host(), &work, "a", "a-9"), &["agent.sh"], false);
     // One question is about all that has changed.

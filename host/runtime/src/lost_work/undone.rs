@@ -13,7 +13,7 @@ use baton_workspace::{CurrentFile, Workspace, WorkspaceError};
 use super::{listed_changes, work_lost};
 use crate::worktree_paths::{baseline_path, read_baseline};
 
-/// What core is told of it before the run ends: `run` is as it would be then.
+/// The inputs for undone work before the run ends: `run` has the state after the end.
 pub(crate) async fn undone_work(
     run: &Run,
     workspace: &Workspace,
@@ -65,7 +65,7 @@ async fn undone_files(
     Ok(files.into_iter().map(|file| file.path.clone()).collect())
 }
 
-/// The files as the phase left them, in whichever walk of its loop; none where not all of them are known.
+/// The files as the phase left them, in any walk of its loop; none if not all of them are known.
 async fn left_files(
     run: &Run,
     work: &FinishedWork<'_>,

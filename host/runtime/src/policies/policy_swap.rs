@@ -1,5 +1,5 @@
-//! `policy use` and its way back: what is asked, whether it can be, and the same where no host works on the run. The loop's
-//! part is `event_loop/policy_changes.rs`.
+//! `policy use` and its rollback: the request, its validation, and its execution if no host works on the run. The loop's part
+//! is `event_loop/policy_changes.rs`.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -24,40 +24,41 @@ use crate::query;
 use crate::recorder::RunRecorder;
 use crate::recovery;
 
-/// A component that a person wants in place.
+/// The user's request to switch to a component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyUseRequest {
     /// Of which run; the one at work, or else the newest, where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// As the person named it, for messages.
+    /// The reference that the user gave, for messages.
     pub reference: String,
     /// Name for people and for the journal.
     pub name: String,
-    /// Where its bytes are handed over. Absent for the one that stands behind every other.
+    /// The file with its bytes. Absent for the built-in policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// What those bytes are: others are refused.
+    /// The digest of those bytes: others are refused.
     pub digest: Digest,
     /// What is set for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, GivenSetting>,
-    /// That is all that is set for it, as in a file of rules. Otherwise it is laid over what is set where it decides already.
+    /// Whether `settings` is complete, as in a file of rules. Otherwise it is merged into the settings that the component has
+    /// where it already decides.
     #[serde(default)]
     pub is_whole: bool,
     /// What it may have beyond the usual.
     #[serde(default)]
     pub grants: Grants,
-    /// Where it is to decide.
+    /// The scope in which it is to decide.
     #[serde(default)]
     pub scope: PolicyScope,
-    /// What; everything that it can where empty.
+    /// The capabilities that it is to decide; if empty, all that it can.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decides: Vec<Capability>,
 }
 
-/// What a change of policies came to.
+/// The result of a change of policies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PolicyChange {
     /// Who decides from now on, where.
@@ -66,7 +67,8 @@ pub struct PolicyChange {
     /// Who decided there already, with the same settings: nothing has changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<PolicyBinding>,
-    /// The scope has no policy of its own any more: what decides in the next wider one decides there, also after later changes.
+    /// Whether the scope no longer has its own policy: the policy of the next wider scope decides there, also after later
+    /// changes.
     #[serde(default)]
     pub follows: bool,
     /// Narrower scopes with a policy of their own, which this does not reach.
@@ -80,26 +82,27 @@ pub struct PolicyChange {
 /// A scope with policies of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OwnPolicies {
-    /// Where.
+    /// The scope.
     pub scope: PolicyScope,
     /// What they decide.
     pub decides: Vec<Capability>,
 }
 
 impl PolicyChange {
-    /// Before the run takes the bindings: what changes something of what was loaded, with the chain behind each, and what does not.
+    /// Before the run takes the bindings: the loaded bindings that change something, with the chain behind each, and those that
+    /// do not.
     pub(crate) fn of(run: &Run, loaded: LoadedBindings, cause: PolicyChangeCause) -> Self {
         let bindings = loaded.bindings.into_iter().map(|binding| run.with_previous_chain(binding, cause));
         let (bindings, unchanged) = bindings.partition(|binding| !run.is_already_bound(binding));
         Self { bindings, unchanged, dropped: loaded.dropped, ..Self::default() }
     }
 
-    /// What the run is told of it; nothing where nothing changes.
+    /// The input for the run; none if nothing changes.
     pub(crate) fn input(&self, cause: PolicyChangeCause) -> Option<Input> {
         (!self.bindings.is_empty()).then(|| Input::PolicyChanged { bindings: self.bindings.clone(), cause })
     }
 
-    /// After the run has taken them: what that reaches.
+    /// After the run has taken the bindings: the reach of the change.
     pub(crate) fn with_reach(self, run: &Run) -> Self {
         let is_bound = |binding: &PolicyBinding| {
             run.bindings().any(|own| (&own.scope, own.capability) == (&binding.scope, binding.capability))
@@ -125,7 +128,7 @@ pub(crate) struct LoadedBindings {
 }
 
 impl PolicyUseRequest {
-    /// Whether it can be put in place in this run at all.
+    /// Checks that this run can switch to the component at all.
     pub(crate) fn check(&self, run: &Run) -> Result<(), String> {
         expect_live_run(run, self.run.as_ref())?;
         ensure_scope_exists(run, &self.scope)
@@ -173,8 +176,8 @@ impl ScopeBindings {
         Self(Capability::ALL.into_iter().filter_map(links).collect())
     }
 
-    /// What is set for a component where it, or an earlier version of the same name, decides already, so that a command which sets one
-    /// thing leaves the others as they are. Blocking.
+    /// The current settings of a component where it, or an earlier version of the same name, already decides, so that a command
+    /// that sets one key leaves the others unchanged. Blocking.
     fn settings_of(
         &self,
         wanted: &PolicyUseRequest,
@@ -203,8 +206,8 @@ impl ScopeBindings {
     }
 }
 
-/// Reads and loads what a person wants, with the settings that it has where it decides already, and names those of them that it does not
-/// have. Blocking.
+/// Reads and loads the requested component with the current settings from where it already decides, and returns the names of
+/// those settings that it does not have. Blocking.
 pub(crate) fn load_with_current_settings(
     policies: &PolicyRegistry,
     journal: &Journal,
@@ -254,7 +257,7 @@ fn ensure_scope_exists(run: &Run, scope: &PolicyScope) -> Result<(), String> {
     Err(format!("the workflow has no {kind} {name}; it has {}", known.join(", ")))
 }
 
-/// Loads what is wanted, and keeps its bytes in the journal. Blocking.
+/// Loads the requested component, and keeps its bytes in the journal. Blocking.
 pub(crate) fn load(
     policies: &PolicyRegistry,
     journal: &Journal,
@@ -297,7 +300,7 @@ fn switched_elsewhere(run: &Run, scope: &PolicyScope) -> String {
     if places.is_empty() { String::new() } else { format!(". A switch is in place {}", places.join("; ")) }
 }
 
-/// What stands behind those that decide these things in a scope.
+/// The bindings that a rollback of these capabilities in a scope returns to.
 pub(crate) fn rollback_targets(
     run: &Run,
     asked: Option<&RunId>,
@@ -319,7 +322,7 @@ pub(crate) fn rollback_targets(
         let elsewhere = switched_elsewhere(run, scope);
         return Err(format!("nothing to go back to {place}: nothing was put in place there{elsewhere}"));
     }
-    // Without a decision only one switch is meant, and which one is for a person to say.
+    // Without a named capability, only one switch can be meant; if there are several, the user must choose.
     let mut switches: Vec<(BindingLink, Vec<&str>)> = Vec::new();
     for capability in bindings.iter().map(|binding| binding.capability) {
         let Some(now) = run.in_force(scope, capability).map(PolicyBinding::first) else { continue };
@@ -338,7 +341,8 @@ pub(crate) fn rollback_targets(
     Ok(bindings)
 }
 
-/// The same where no host works on the run: it is journaled under the workspace's lock, and the next host goes on with it.
+/// The same if no host works on the run: the change is journaled under the workspace's lock, and the next host continues with
+/// it.
 pub(crate) async fn change_offline(
     config: &HostConfig,
     change: OfflineChange,
@@ -384,7 +388,7 @@ pub(crate) async fn change_offline(
 pub(crate) enum OfflineChange {
     /// Put this in place.
     Use(PolicyUseRequest),
-    /// Take back what was put in place.
+    /// Roll back a switch.
     RollBack { run: Option<RunId>, scope: PolicyScope, decides: Vec<Capability> },
 }
 

@@ -38,13 +38,13 @@ type FileStamp = (u64, u64, u64, i64, i64);
 /// A file that has something new in it.
 pub(crate) struct ChangedPolicyFile {
     pub(crate) reference: String,
-    /// What is to be put in place, or why the file cannot be read.
+    /// The requested bindings, or why the file cannot be read.
     pub(crate) wanted: Result<Vec<BindingRequest>, RuntimeError>,
 }
 
 impl PolicyWatcher {
-    /// Of the files that decide in the run, where its workflow wants them watched. A run that goes on has its policies as they were, also
-    /// where one was rolled back: there a file counts from its next change on.
+    /// Watches the files that decide in the run, if its workflow asks for that. A resumed run keeps its policies, also a policy
+    /// that was rolled back: its file counts from its next change on.
     pub(crate) fn over(run: &Run) -> Self {
         let policies = &run.workflow().policies;
         let files = policies.references().into_iter().filter(|reference| is_watched(reference));
@@ -78,7 +78,7 @@ impl PolicyWatcher {
     }
 }
 
-/// Whether it is a file. A pinned reference stands for these bytes and no others.
+/// Whether it is a file that is watched. A pinned reference always means the same bytes.
 fn is_watched(reference: &str) -> bool {
     (!reference.contains(':') || Path::new(reference).is_absolute()) && !reference.contains("@sha256:")
 }
@@ -124,8 +124,8 @@ fn read(path: &Path, reference: &str) -> Result<Vec<u8>, RuntimeError> {
     })
 }
 
-/// Where the file decides, as the workflow has it, and decides with other bytes than these. What a person put in place by
-/// hand is left alone.
+/// Requests for the bindings in which the file decides according to the workflow, with other bytes than these. Policies that
+/// the user switched to by hand are not changed.
 fn wanted(run: &Run, reference: &str, bytes: Vec<u8>) -> Vec<BindingRequest> {
     let (policies, digest) = (&run.workflow().policies, Digest::of(&bytes));
     let name = external_policy_name(&stem_of(reference), &bytes);
@@ -160,7 +160,7 @@ fn stem_of(reference: &str) -> Cow<'_, str> {
     Path::new(reference).file_stem().unwrap_or_default().to_string_lossy()
 }
 
-/// The choice of this file for a binding, where the file is one that somebody chose for it.
+/// The workflow's choice of this file for a binding, if there is one.
 fn choice_for(
     policies: &Policies,
     run: &Run,
@@ -170,7 +170,7 @@ fn choice_for(
     let role = role_of(run.workflow(), &binding.scope);
     let candidates = policies.candidates(&binding.scope, role, binding.capability);
     let is_behind = |candidate: &ResolvedChoice| {
-        // Whatever its bytes were: no component is none of the host's.
+        // By name alone: without bytes it is not one of the host's components, so its name is that of an external one.
         let name = external_policy_name(&stem_of(&candidate.component), &[]);
         binding.then.iter().any(|link| link.policy == name)
     };

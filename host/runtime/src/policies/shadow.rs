@@ -1,6 +1,6 @@
-//! Shadows: candidates that are asked what others decide, in a live run (M3). They have an engine and a thread of their own, a
-//! share of one core, and no way back: what they say goes to a file, and the run goes on whether they answer or not. What is
-//! beyond their share is left out and counted.
+//! Shadows: candidates that are asked the questions of a live run without deciding them (M3). They have a separate engine and
+//! thread, a share of one core, and no influence: their answers go to a file, and the run continues whether they answer or not.
+//! Questions beyond their share are left out and counted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
@@ -28,9 +28,9 @@ use crate::error::RuntimeError;
 use crate::policies::{self, RunArtifacts};
 use crate::query;
 
-/// Questions that wait for the shadows. A decision takes them some ten µs; when so many wait, they are behind for good.
+/// Questions that wait for the shadows. A decision takes some ten µs; with this many waiting, the shadows will not catch up.
 const QUEUE_LEN: usize = 256;
-/// One part in so many of a core, measured in the time that their thread had one.
+/// The shadows may use one part in this many of a core, measured in the processor time of their thread.
 const CPU_SHARE_DIVISOR: u32 = 10;
 /// What they may use at once after a silence: compiling is not counted, and a question of an interpreter takes some ms.
 const BURST: Duration = Duration::from_millis(500);
@@ -41,7 +41,7 @@ pub const SHADOW_SCHEMA: u32 = 1;
 /// Name of the file in the folder of the run.
 const FILE: &str = "shadows.jsonl";
 
-/// An answer of a shadow beside the one that counted.
+/// An answer of a shadow, with the decision that counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShadowAnswer {
@@ -101,7 +101,7 @@ pub(crate) struct ShadowSender {
 }
 
 impl ShadowSender {
-    /// Tells them, where they have room.
+    /// Sends a question to the shadows, if their queue has room.
     pub(crate) fn send_query(
         &self,
         request: RequestId,
@@ -125,13 +125,13 @@ pub(crate) struct ShadowParts {
     pub(crate) folder: PathBuf,
 }
 
-/// The shadows of a run. Nothing is started where there are none.
+/// The shadows of a run. No thread is started if there are none.
 pub(crate) struct RunShadows {
     parts: Arc<ShadowParts>,
     thread: Option<(ShadowSender, Arc<ShadowControl>, JoinHandle<()>)>,
 }
 
-/// What the thread is told besides questions. Nobody waits for it: it looks before each question.
+/// Control data for the thread besides questions. The host does not wait for the thread, which checks it before each question.
 #[derive(Default)]
 struct ShadowControl {
     /// These are the shadows from now on.
@@ -152,7 +152,7 @@ impl RunShadows {
         Self { parts: Arc::new(parts), thread: None }
     }
 
-    /// Follows what the run has bound as its shadows.
+    /// Follows the shadow bindings of the run.
     pub(crate) fn follow(&mut self, run: &Run) {
         let bindings: Vec<PolicyBinding> = run
             .bindings()
@@ -170,12 +170,12 @@ impl RunShadows {
         }
     }
 
-    /// Who tells them of a question; nobody where there are none.
+    /// The sender of questions to the shadows; none if there are no shadows.
     pub(crate) fn teller(&self) -> Option<ShadowSender> {
         self.thread.as_ref().map(|(teller, ..)| teller.clone())
     }
 
-    /// Waits for the answer under way, and for nothing that is still in line.
+    /// Waits for the current answer, but not for queued questions.
     pub(crate) fn finish(&mut self) {
         let Some((teller, said, thread)) = self.thread.take() else { return };
         said.stop.store(true, Ordering::Relaxed);
@@ -191,7 +191,7 @@ fn start(parts: &Arc<ShadowParts>) -> Option<(ShadowSender, Arc<ShadowControl>, 
     let theirs = ShadowWorker { parts: Arc::clone(parts), left_out, said: Arc::clone(&said) };
     let thread = std::thread::Builder::new().name("shadows".to_owned()).spawn(move || {
         if let Err(error) = theirs.answer(&line) {
-            // They decide nothing, so nothing is lost by it but what they would have said.
+            // Shadows decide nothing, so only their answers are lost.
             tracing::warn!("the shadows are silent: {error}");
         }
     });
@@ -341,7 +341,7 @@ impl ShadowFile {
         line.push(b'\n');
         self.bytes += line.len() as u64;
         self.file.write_all(&line)?;
-        // Whoever asks for the report while the run goes on sees whole lines.
+        // A reader of the report during the run sees whole lines.
         self.file.flush()
     }
 
@@ -350,10 +350,10 @@ impl ShadowFile {
     }
 }
 
-/// What the shadows of a run said; of the newest run where none is named. Nothing where it has none.
+/// The answers of a run's shadows; of the newest run if none is named. Empty if it has no shadows.
 ///
 /// # Errors
-/// As for [`view_of`](crate::view_of), and [`RuntimeError::State`] where the file cannot be read.
+/// As for [`view_of`](crate::view_of), and [`RuntimeError::State`] if the file cannot be read.
 pub fn shadows_of(config: &HostConfig, run: Option<&RunId>) -> Result<(RunId, ShadowReport), RuntimeError> {
     let (_, run) = query::journal_of(config, run)?;
     let state = query::find_state(config)?;
@@ -381,7 +381,7 @@ pub fn shadows_of(config: &HostConfig, run: Option<&RunId>) -> Result<(RunId, Sh
     Ok((run, story))
 }
 
-/// Where the run has files of its own.
+/// The folder of the run's own files.
 pub(crate) fn folder_of(state: &StateDir, run: &RunId) -> PathBuf {
     state.sessions().join(run.as_str())
 }

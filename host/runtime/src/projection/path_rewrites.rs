@@ -1,7 +1,7 @@
-//! Corrects the paths of archived files where an archived document names them, so that no reference is dead. Knows exact
-//! paths only: what merely looks like one of them stays. The store keeps every document as it was written.
+//! Corrects the paths of archived files where an archived document names them, so that no reference is dead. Replaces exact
+//! paths only: text that merely resembles one of them is not changed. The store keeps every document as it was written.
 
-/// Where files of this run lay, and where they lie; workspace-relative.
+/// Old and new paths of files of this run, workspace-relative.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PathRewrites(Vec<(String, String)>);
 
@@ -36,7 +36,7 @@ fn replace_path(text: &str, before: &str, now: &str) -> String {
     new + &text[copied..]
 }
 
-/// Whether what stands between these is a whole path. A full stop ends a sentence, unless a name goes on after it.
+/// Whether the text between these is a whole path. A full stop ends a sentence, unless a name continues after it.
 fn stands_alone(left: &str, right: &str) -> bool {
     let belongs = |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_');
     let mut after = right.chars();

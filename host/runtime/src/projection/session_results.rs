@@ -1,5 +1,5 @@
-//! `returns/<session>.json` and `.return-meta.json` (C10, C17): what a session came to, for whoever started it. One that ran
-//! out of its context returns `partial` with a recoverable error and the path of its handoff.
+//! `returns/<session>.json` and `.return-meta.json` (C10, C17): the result of a session, for its caller. One that ran out of
+//! its context returns `partial` with a recoverable error and the path of its handoff.
 
 use baton_core::input::{ArtifactRef, SplitGroupReport};
 use baton_core::observation::ObjectiveStatus;
@@ -169,7 +169,7 @@ fn one(
     }
 }
 
-/// A summary lies in the workspace as well, and says there what is true now.
+/// A summary is in the workspace as well, with its current content.
 fn kept(run: &Run, phase: &PhaseSummary, artifact: &ArtifactRef) -> ReturnedArtifact {
     let in_folder = match artifact.name.as_str() {
         RUN_SUMMARY => Some(RUN_SUMMARY.to_owned()),
@@ -188,7 +188,7 @@ fn kept(run: &Run, phase: &PhaseSummary, artifact: &ArtifactRef) -> ReturnedArti
 }
 
 fn status(phase: &PhaseSummary, row: &SessionSummary, life: &SessionSpan) -> ReturnStatus {
-    // A session that ended by itself after the last objective returned what it was started for, whatever it calls that.
+    // A session that ended by itself after the last objective has completed its task, whatever its own stop reason says.
     let finished = life.left.as_ref().is_some_and(|left| left.open.is_empty());
     let is_last = phase.sessions.last().is_some_and(|last| last.id == row.id);
     match row.ending.as_str() {
@@ -252,7 +252,7 @@ fn handed_off(row: &SessionSummary) -> Option<String> {
     }
 }
 
-/// Whether a session ended so that another one goes on with a context of its own.
+/// Whether a session ended so that another one continues with a new context.
 fn is_for_context(ending: &str) -> bool {
     matches!(ending, "exhausted" | "near-capacity" | "handed-off" | "policy-handoff")
 }
@@ -298,7 +298,7 @@ fn error(phase: &PhaseSummary, row: &SessionSummary, life: &SessionSpan, has_han
     ReturnedError {
         kind: kind.to_owned(),
         message,
-        // A successor has gone on already, or goes on by itself, unless a person is asked.
+        // A successor has continued already, or will without help, unless the user is asked.
         recoverable: !(waits && is_last),
         recommendation: recommendation.to_owned(),
     }

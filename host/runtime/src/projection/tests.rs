@@ -1,4 +1,4 @@
-//! The projection of a small run, played without processes: every file at three moments, and what is written of them.
+//! The projection of a small run, played without processes: every file at three moments, and which of them are written.
 
 mod session_results;
 
@@ -91,7 +91,7 @@ fn a_session_returns_what_it_came_to() {
     assert!(at_work.errors.is_empty() && at_work.ended_at.is_none());
     assert_eq!(of(&play, "s1").status, ReturnStatus::Completed);
 
-    // The host dies, and another one takes the run up: the session is lost, which a person need not mend.
+    // The host dies, and another one resumes the run: the session is lost, which needs no action of the user.
     play.inputs.clear();
     play.take(Input::Resumed);
     let lost = of(&play, "s3");
@@ -279,7 +279,7 @@ async fn only_what_changed_is_written_and_what_an_agent_deleted_comes_back() {
     assert!(wall.read("progress.json").contains("journal_seq"));
     assert!(!wall.read("state.org").is_empty());
 
-    // Another host writes everything anew, and what is over moves (C21).
+    // Another host writes all files again, and moves those of finished phases (C21).
     play.until(|_| false);
     std::fs::remove_dir_all(wall.place.workspace.join(".baton")).unwrap();
     std::fs::create_dir_all(&handoffs).unwrap();
@@ -291,7 +291,7 @@ async fn only_what_changed_is_written_and_what_an_agent_deleted_comes_back() {
     projector.finish().await;
     assert!(!handoffs.join(&left).exists() && handoffs.join("archive").join(&left).exists());
     assert!(!wall.path(".progress.json.12-3.tmp").exists(), "what a killed host left is gone");
-    // What moved with it is named where it lies now; the store keeps the document as it was (C21).
+    // The archived document names the moved files by their new paths; the store keeps the original document (C21).
     let document =
         play.bodies.iter().find(|(_, body)| body.contains("-facts.json")).expect("it names its facts");
     let name = document.0.replace("handoffs/", "handoffs/archive/");

@@ -41,7 +41,7 @@ pub(crate) struct RunTimeline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PhaseSpan {
     pub(super) began: UnixMs,
-    /// The newest event in it that has a line of its own.
+    /// Time of its newest event that has a line in the log.
     pub(super) updated: UnixMs,
     pub(super) done: Option<UnixMs>,
 }
@@ -73,11 +73,11 @@ pub(super) struct SessionExit {
 }
 
 impl RunTimeline {
-    /// Takes in what an input led to; `run` has applied it.
+    /// Takes an input and its intents; `run` has applied the input.
     pub(crate) fn note(&mut self, run: &Run, stamped: &JournaledInput, intents: &[Intent]) {
         self.seq = stamped.seq;
         self.at = self.at.max(stamped.at);
-        // Before a session is heard of that this input may have begun: what was saved is not that one's.
+        // Before a session that this input may have begun is known: the saved artifacts are not that session's.
         self.assign_artifacts(run, &stamped.input);
         self.record_report(run, &stamped.input);
         for intent in intents {
@@ -85,7 +85,7 @@ impl RunTimeline {
                 self.on_notice(notice);
             }
         }
-        // Nothing else ends a session, and most inputs are none of these.
+        // No other input ends a session, and most inputs are of other kinds.
         let may_end =
             matches!(stamped.input, Input::SessionEnded { .. } | Input::Resumed | Input::Outcome { .. });
         if may_end && self.sessions.len() > self.ended.len() {
@@ -108,7 +108,7 @@ impl RunTimeline {
         )
     }
 
-    /// Keeps what a session says of its own end: why it failed, and which smaller scopes it asks for.
+    /// Keeps a session's report on its own end: why it failed, and the smaller scopes that it asks for.
     fn record_report(&mut self, run: &Run, input: &Input) {
         let Input::Reported { session, report, .. } = input else { return };
         let alive = run.live_sessions();
@@ -145,7 +145,7 @@ impl RunTimeline {
             _ => return,
         };
         for artifact in saved {
-            // What core did not take counts for nobody.
+            // An artifact that core did not take belongs to no session.
             let Some(phase) = run.holder(artifact) else { continue };
             let session =
                 from.filter(|id| self.sessions.contains_key(id)).or_else(|| self.current.get(phase));
@@ -241,7 +241,7 @@ pub(super) fn phases_of_workflow(view: &RunView) -> (u32, u32) {
     phases.fold((0, 0), |(done, all), phase| (done + u32::from(phase.status == PhaseStatus::Done), all + 1))
 }
 
-/// The line of an event, for those that matter to whoever comes next.
+/// The line of an event, for events that matter to the next session.
 fn line(notice: &ProgressEvent) -> Option<(Option<&PhaseId>, Option<&SessionId>, String)> {
     let line = match notice {
         ProgressEvent::PhaseStarted { phase, title, objectives } => {

@@ -1,5 +1,6 @@
-//! Writes a projection, into the workspace and every work tree that is at work: only what differs from what was written there
-//! before, each file whole or not at all. The loop waits for it, though not for a file system that hangs; nobody waits twice for the same trouble.
+//! Writes a projection, into the workspace and every active work tree: only files that differ from those written before, each
+//! file whole or not at all. The loop waits for it, but not for a file system that hangs, and does not wait twice for the same
+//! one.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +26,7 @@ pub(crate) struct ProjectionWriter {
     late: Option<JoinHandle<()>>,
 }
 
-/// Puts back what an agent deleted or changed. Cheap to clone.
+/// Restores files that an agent deleted or changed. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Restorer(Arc<WriterState>);
 
@@ -48,7 +49,7 @@ struct WrittenFiles {
 }
 
 impl ProjectionWriter {
-    /// Begins to show a run; a host that takes one up writes everything anew.
+    /// Begins the projection of a run; a host that resumes one writes all files again.
     pub(crate) fn start(trees: RunWorktrees, artifacts: ArtifactStore, run: RunId) -> Self {
         let (newest, disks) = (Mutex::default(), Mutex::default());
         Self { writer: Arc::new(WriterState { trees, artifacts, run, newest, disks }), late: None }
@@ -58,7 +59,7 @@ impl ProjectionWriter {
         Restorer(Arc::clone(&self.writer))
     }
 
-    /// Shows where the run stands. Returns when it is on disk, or when that hangs.
+    /// Writes the current projection. Returns when it is on disk, or when the disk hangs.
     pub(crate) async fn write_projection(&mut self, projection: Projection) {
         *lock(&self.writer.newest) = Arc::new(projection);
         if self.late.as_ref().is_some_and(|late| !late.is_finished()) {
@@ -77,10 +78,10 @@ impl ProjectionWriter {
         };
     }
 
-    /// Writes what a hanging disk may have left out, and ends.
+    /// Writes the files that a hanging disk may have left out, and ends.
     pub(crate) async fn finish(self) {
         if let Some(late) = self.late {
-            // It is given one more chance; whatever is missing then comes with `resume`.
+            // One more try; `resume` writes the files that are then still missing.
             let written = tokio::time::timeout(PATIENCE, late).await;
             if written.is_ok() {
                 let _ = tokio::task::spawn_blocking(move || self.writer.write_all()).await;
@@ -90,10 +91,10 @@ impl ProjectionWriter {
 }
 
 impl Restorer {
-    /// Looks at every file in one place, and writes those that are not as they should be.
+    /// Checks every file in one tree, and rewrites those that differ.
     ///
     /// # Errors
-    /// A script that agents are asked to run, in words, if it is there and cannot be written: it may be another agent's.
+    /// A message about a script that agents are asked to run, if it exists and cannot be written: it may be another agent's.
     pub(crate) async fn restore(&self, tree: &WorktreeName) -> Result<(), String> {
         let (writer, tree) = (Arc::clone(&self.0), tree.clone());
         let task = tokio::task::spawn_blocking(move || {
@@ -125,8 +126,8 @@ impl WriterState {
         }
     }
 
-    /// Writes a projection into one place; with `look` also what differs on disk from what was written. Says which script is there that could
-    /// not be written.
+    /// Writes a projection into one tree; with `look` also the files that differ on disk from those written before. Returns a
+    /// message about an existing script that could not be written.
     fn write(
         &self,
         newest: &Projection,
@@ -190,7 +191,7 @@ impl WriterState {
         {
             bytes = moves.apply(text).into_bytes();
         }
-        // What agents said stands in these files, and people commit what lies in a workspace. A script is the user's own.
+        // These files contain agents' text, and people commit the files of a workspace. A script is the user's own.
         if !file.executable
             && let Ok(Cow::Owned(masked)) = str::from_utf8(&bytes).map(mask_line)
         {
@@ -211,7 +212,7 @@ impl WriterState {
         written.map_err(|error| error.to_string())
     }
 
-    /// The content; nothing where it is an artifact that was never saved.
+    /// The content; none if it is an artifact that was never saved.
     fn read(&self, file: &ProjectedFile) -> Result<Option<Vec<u8>>, String> {
         let mut bytes = Vec::new();
         for piece in &file.pieces {
@@ -234,7 +235,7 @@ impl WriterState {
     }
 }
 
-/// A host that was killed while it wrote leaves a file that nobody knows.
+/// Removes the temporary files of a host that was killed while it wrote.
 fn remove_leftovers(workspace: &Workspace, newest: &Projection) {
     let folders: BTreeSet<&str> =
         newest.files.iter().filter_map(|file| Some(file.path.rsplit_once('/')?.0)).collect();
@@ -243,7 +244,7 @@ fn remove_leftovers(workspace: &Workspace, newest: &Projection) {
     }
 }
 
-/// A panic while writing leaves files that are whole; what is missing is written again.
+/// A panic while writing leaves whole files; missing ones are written again.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,15 +15,15 @@ use baton_workspace::RunWorktrees;
 
 use crate::clock;
 
-/// Bytes of one read where the agent names no limit: some 4,000 tokens.
+/// Bytes of one read if the agent names no limit: some 4,000 tokens.
 const LOAD_BYTES: u64 = 16 << 10;
-/// Rows of one list where the agent names no limit.
+/// Rows of one list if the agent names no limit.
 const LIST: u32 = 50;
-/// Longest sequence of UTF-8, less its first byte: what a range is widened by to end between two characters.
+/// Longest sequence of UTF-8, less its first byte: a range is widened by up to this many bytes to end between two characters.
 const UTF8_TAIL: u64 = 3;
 
-/// Folders of artifact names that are the host's in every run: what stands there is projected into the workspace and read
-/// as its word, so no agent may write there. The templates of a workflow add their own.
+/// Folders of artifact names that are the host's in every run: their contents are projected into the workspace and read as the
+/// host's own, so no agent may write there. The templates of a workflow add their own.
 const HOST_FOLDERS: [&str; 6] =
     ["handoffs", "inputs", "reviews", "summaries", "tool-results", "verifications"];
 
@@ -32,7 +32,7 @@ pub(crate) struct ArtifactSaveResult {
     pub(crate) session: Option<SessionId>,
     pub(crate) key: Option<String>,
     pub(crate) result: Result<ArtifactRef, String>,
-    /// What it says beside being there, where it is a review.
+    /// The report of the artifact, if it is a review.
     pub(crate) says: Option<AgentReport>,
 }
 
@@ -44,12 +44,12 @@ pub(crate) struct ArtifactTools {
     pub(crate) trees: RunWorktrees,
     /// Names that the workflow's templates take up.
     pub(crate) claims: ReservedNames,
-    /// What agents of a sandbox do not see: absolute, or from where they work.
+    /// Paths that agents of a sandbox do not see: absolute, or relative to their tree.
     pub(crate) hidden: Vec<PathBuf>,
 }
 
 impl ArtifactTools {
-    /// Keeps what an agent gave, by content or by a path where it works.
+    /// Saves an agent's artifact, given by content or by a path in its tree.
     pub(crate) fn save(
         &self,
         session: Option<SessionId>,
@@ -159,8 +159,8 @@ impl ArtifactTools {
     }
 }
 
-/// The whole characters within the first `wanted` bytes; none where these bytes are no text. At least one character comes,
-/// so that whoever goes on gets on.
+/// The whole characters within the first `wanted` bytes; none if these bytes are not text. At least one character is returned,
+/// so that repeated reads make progress.
 fn text_part(found: &[u8], wanted: usize) -> Option<&str> {
     let is_boundary = |at: &usize| found.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
     let end = (1..=wanted).rev().find(is_boundary).or_else(|| (wanted..=found.len()).find(is_boundary))?;

@@ -1,5 +1,6 @@
-//! Empties the inboxes of a run, one where each phase works: reports become inputs, and a file is confirmed only when its report is on disk in the
-//! journal. What does not fit the run goes back with the reason, and people are told. What a report means is for core.
+//! Empties the inboxes of a run, one in the tree of each phase: reports become inputs, and a file is confirmed only when its
+//! report is on disk in the journal. A report that does not fit the run is rejected with the reason, and a notice is sent. Core
+//! interprets the reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ const NAMED_REJECTIONS_MAX: usize = 3;
 /// Why a report is rejected that no agent of the run can have written.
 const UNATTENDED: &str = "it was written while no agent of this run was at work";
 
-/// The inboxes, with what was taken from them and is not yet journaled.
+/// The inboxes, with the reports that were taken from them and are not yet journaled.
 pub(crate) struct InboxPoller {
     trees: RunWorktrees,
     task_folder: String,
@@ -39,7 +40,7 @@ pub(crate) struct InboxPoller {
     unconfirmed: Vec<(WorktreeName, String)>,
     /// Reports that were refused, for people.
     refused: Vec<ProgressEvent>,
-    /// Where links stood that were told of: each place once.
+    /// Paths of links that were reported: each path once.
     exchanged: BTreeSet<PathBuf>,
     /// The last look failed; said once, not every second.
     failure_reported: bool,
@@ -58,7 +59,7 @@ struct InboxReport {
 #[derive(Default)]
 struct InboxScan {
     received: Vec<(WorktreeName, ReceivedReport)>,
-    /// Reports that were rejected, since no agent was at work where they lay.
+    /// Reports that were rejected, since no agent was at work in their tree.
     unattended: Vec<String>,
     failed: Option<InboxError>,
 }
@@ -86,7 +87,8 @@ impl InboxPoller {
         self.reject_all(UNATTENDED, move |_, inbox| inbox.reject_written_after(after, UNATTENDED)).await;
     }
 
-    /// Rejects what lies where a session is about to begin and no other one works: read later, it would be taken for a report of this one.
+    /// Rejects the files in the inbox of a tree in which a session is about to begin and no other one works: read later, they
+    /// would be taken for reports of this session.
     pub(crate) async fn reject_before(&mut self, run: &Run, session: &SessionId) {
         let Some(view) = run.view(clock::wall()) else { return };
         let attended = report_validation::attended(run, &view, Some(session));
@@ -102,8 +104,8 @@ impl InboxPoller {
         self.refuse_all(rejected, UNATTENDED);
     }
 
-    /// Rejects what one look has left in the inbox of a tree, or of all, when a session there is over: read later, it would be taken for a
-    /// report of the next session.
+    /// Rejects the files that one look has left in the inbox of a tree, or of all, when a session there is over: read later,
+    /// they would be taken for reports of the next session.
     pub(crate) async fn reject_rest(&mut self, tree: Option<WorktreeName>) {
         const WHY: &str = "its session ended before Baton could take it";
         let reject =
@@ -160,7 +162,7 @@ impl InboxPoller {
         inputs.extend(bad.into_iter().map(|(tree, digest, why)| refused(&tree, None, digest, &why)));
         for InboxReport { tree, file, digest, session, call } in found {
             let address = digest.clone();
-            // Who reports from a tree of its own can only be the session that works there.
+            // A report from a separate tree can only be from the session that works there.
             let session = session.or_else(|| report_validation::only_session_in(view.as_ref()?, &tree));
             // Whose work a refused report is about, as far as it says so.
             let mut of_one = None;
@@ -198,8 +200,8 @@ impl InboxPoller {
         inputs
     }
 
-    /// Links that an agent has put where the host has its own folders, of which nothing is left: told as what its session is refused, or to
-    /// people where nobody knows whose they were.
+    /// Links that an agent has put in place of the host's own folders, which were removed: recorded as a refusal of the agent's
+    /// session, or as a notice to people if the session is unknown.
     fn tell_exchanged(&mut self, run: &Run, view: Option<&RunView>) -> Vec<Input> {
         let mut inputs = Vec::new();
         for exchanged in self.trees.take_exchanged() {
@@ -231,12 +233,13 @@ impl InboxPoller {
         inputs
     }
 
-    /// What people are to be told of reports that were refused.
+    /// Notices to people about refused reports.
     pub(crate) fn refusals(&mut self) -> Vec<ProgressEvent> {
         std::mem::take(&mut self.refused)
     }
 
-    /// The reports whose form is right; and of those that are in `rejected/` already, where they lay, their address and what is wrong.
+    /// The well-formed reports; and for those that are already in `rejected/`, their original path, their address and the
+    /// mistake.
     async fn scan(
         &mut self,
         run: &Run,
@@ -255,7 +258,8 @@ impl InboxPoller {
             (inboxes, look)
         })
         .await;
-        // A panic in there costs this run its inboxes; agents' reports then count no more, what is on disk still does.
+        // After a panic in there, this run has no inboxes: further reports of agents do not count, files in the workspace still
+        // do.
         let Ok((inboxes, mut look)) = looked else {
             tracing::error!("reading the inbox failed; no more reports are read until `baton resume`");
             return Default::default();
@@ -294,7 +298,7 @@ impl InboxPoller {
         (fine, bad)
     }
 
-    /// The input that a report becomes. An artifact is kept first: the journal names nothing that is not there.
+    /// The input that a report becomes. An artifact is kept first, so that the journal never names a missing one.
     async fn input(
         &self,
         digest: Digest,
@@ -328,7 +332,7 @@ impl InboxPoller {
         self.refuse(file, why);
     }
 
-    /// Runs what may block; nothing where the inboxes are lost.
+    /// Runs a task that may block; none if the inboxes are lost.
     async fn with_inboxes<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut BTreeMap<WorktreeName, Inbox>) -> T + Send + 'static,
@@ -367,7 +371,7 @@ impl InboxPoller {
 }
 
 impl InboxScan {
-    /// Rejects what lies where no agent is at work.
+    /// Rejects reports in trees in which no agent is at work.
     fn reject_unattended(
         &mut self,
         inboxes: &mut BTreeMap<WorktreeName, Inbox>,
@@ -409,7 +413,7 @@ fn inbox_of(place: Workspace, task_folder: &str) -> Result<Inbox, InboxError> {
     Inbox::open(&root, task_folder, Box::new(move |path| place.own_folder(path)), mask_line)
 }
 
-/// Opens the inboxes of trees in which somebody works now, and forgets those of trees that are gone.
+/// Opens the inboxes of trees in which a session works now, and forgets those of removed trees.
 fn sync_inboxes(
     inboxes: &mut BTreeMap<WorktreeName, Inbox>,
     live: &[WorktreeName],
@@ -433,8 +437,8 @@ fn sync_inboxes(
     }
 }
 
-/// What a review becomes: the whole of it is kept, then core hears that it is there and what it says. The last of these ends
-/// the phase that reviews.
+/// The inputs that a review becomes: the whole review is kept, then core gets the artifact and the report. The last of these
+/// ends the reviewing phase.
 async fn review(
     digest: Digest,
     review: Result<ReviewSubmission, String>,

@@ -1,6 +1,6 @@
-//! `baton mcp`: serves the tools on stdin and stdout of a process of its own, and takes each call to the host over its
-//! control socket. A host that restarts and a socket that breaks are waited for, within bounds: the call goes again under
-//! the same key, and counts once. Keeps nothing itself.
+//! `baton mcp`: serves the tools on stdin and stdout of a separate process, and passes each call to the host over its control
+//! socket. It waits, within bounds, for a host that restarts and a socket that breaks: the call is sent again under the same
+//! key, and counts once. Keeps no state.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::tools::session_token::{SessionFile, SessionToken};
 
 /// How long a host is waited for that is not there: a restart takes a few seconds, and clients wait a minute for a tool.
 const RECONNECT: Duration = Duration::from_secs(20);
-/// The same for a call that only reads, or where no run is left to come back: an answer that comes late is worth little.
+/// The same for a call that only reads, or if there is no run for which a host could come back: a late answer is worth little.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 /// One exchange; the host answers when it is on disk.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,15 +30,15 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 pub enum McpClient {
     /// The agent of one session, by the file that its host wrote for it.
     Session(PathBuf),
-    /// A person, who works with the live run of this workspace.
+    /// The user, who works with the live run of this workspace.
     Person(HostConfig),
 }
 
 /// Serves the tools on stdin and stdout until the client hangs up.
 ///
 /// # Errors
-/// [`RuntimeError::Session`] where the session's file cannot be read, [`RuntimeError::Mcp`] where the client does not
-/// speak the protocol. That there is no host is an answer to a call, not an error.
+/// [`RuntimeError::Session`] if the session's file cannot be read, [`RuntimeError::Mcp`] if the client does not speak the
+/// protocol. A missing host is an answer to a call, not an error.
 pub async fn mcp(client: McpClient) -> Result<(), RuntimeError> {
     let bridge = match client {
         McpClient::Session(path) => {
@@ -50,7 +50,7 @@ pub async fn mcp(client: McpClient) -> Result<(), RuntimeError> {
     baton_inbox::serve_stdio(bridge).await.map_err(|error| RuntimeError::Mcp(error.into()))
 }
 
-/// Where a host listens.
+/// How the socket of the host is found.
 enum HostAddress {
     Socket(PathBuf),
     /// Looked up with each call, since the first run of a workspace may come later than its client.
@@ -71,7 +71,7 @@ impl HostAddress {
         let config = config.clone();
         match tokio::task::spawn_blocking(move || query::unfinished(&config)).await {
             Ok(Ok(None)) => HostExpectation::None,
-            // A journal that cannot be read is no reason to say that there is nothing in it.
+            // An unreadable journal may still hold a run, so a host may come back.
             _ => HostExpectation::Resume,
         }
     }
@@ -116,7 +116,7 @@ impl ToolBackend for ToolServer {
             Err(error) => return not(error.to_string()),
         };
         let begun = Instant::now();
-        // Asked once, and only where it matters: nobody comes back to a workspace where nothing is left to do.
+        // Checked once, and only if needed: no host comes back to a workspace without unfinished work.
         let mut hope = None;
         loop {
             let why = match attempt(&socket, &line).await {
@@ -178,8 +178,8 @@ fn advice(hope: HostExpectation, only_reads: bool) -> &'static str {
     }
 }
 
-/// One try. The error says why there is no answer; whether the host has taken the call is then not known, which is why
-/// the next try goes under the same key.
+/// One try. The error says why there is no answer; it is then unknown whether the host has taken the call, so the next try uses
+/// the same key.
 async fn attempt(socket: &Path, line: &[u8]) -> Result<ControlReply, String> {
     let mut stream = match connect(socket).await {
         Ok(Some(stream)) => stream,

@@ -1,5 +1,5 @@
-//! Whether a report fits the run that it is made to: the objectives that it names are there, and are the reporter's. Its
-//! form was checked where it came in; what follows from it is core's.
+//! Checks that a report fits its run: the objectives that it names exist, and are the reporter's. Its form was checked on
+//! arrival; core decides its consequences.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &ToolCall
     }
 }
 
-/// A handoff is for the successor of its author: one that names nobody has to be of the only session that there is.
+/// A handoff is for the successor of its author: one without a session must be from the only live session.
 fn check_single_author(view: &RunView) -> Result<(), String> {
     let workspace = WorktreeName::workspace();
     let live = live_in(view, &workspace);
@@ -64,7 +64,7 @@ pub(crate) fn session_phase<'a>(view: &'a RunView, session: &SessionId) -> Optio
     view.phases.iter().find(|phase| phase.sessions.iter().any(|row| row.id == *session))
 }
 
-/// Where a session works or worked; the workspace for whoever is none.
+/// The tree in which a session works or worked; the workspace for a caller without a session.
 pub(crate) fn session_worktree(view: &RunView, session: Option<&SessionId>) -> WorktreeName {
     session
         .and_then(|session| session_phase(view, session))
@@ -94,15 +94,15 @@ pub(crate) fn attended(run: &Run, view: &RunView, but: Option<&SessionId>) -> BT
     at_work.map(|phase| phase.tree.clone()).collect()
 }
 
-/// The session that works in a work tree, where only one does: nobody else reports from there.
+/// The session that works in a work tree, if only one does: no other session reports from there.
 pub(crate) fn only_session_in(view: &RunView, tree: &WorktreeName) -> Option<SessionId> {
     let mut live = live_in(view, tree).filter(|_| !tree.is_workspace());
     let first = live.next()?;
     live.next().is_none().then(|| first.id.clone())
 }
 
-/// Whether a report that lay in the inbox of a tree may speak for a session. Each tree has an inbox of its own, which agents of others
-/// cannot be told to use: whoever writes into it works there.
+/// Checks that a report from the inbox of a tree may speak for a session. Each tree has its own inbox, and only agents in that
+/// tree are asked to use it, so the author works there.
 pub(crate) fn is_from(view: &RunView, session: &SessionId, tree: &WorktreeName) -> Result<(), String> {
     let is_own = |phase: &PhaseSummary| phase.tree == *tree || WorktreeName::for_phase(&phase.id) == *tree;
     match session_phase(view, session).filter(|phase| !tree.is_workspace() && !is_own(phase)) {
@@ -131,9 +131,10 @@ pub(crate) fn check_review_author(
     }
 }
 
-/// Whether a report that lay in the inbox of a tree may call an objective done. Where another session works there too, it may be the
-/// one that wrote it, so a session with tools reports by these. An agent without tools has no other way if its objective names no files:
-/// an answer alone is no evidence there. That something is not done is believed of any of them.
+/// Checks that a report from the inbox of a tree may call an objective done. If another session works there too, that one may
+/// have written it, so a session with tools must report with them. An agent without tools has no other way if its objective
+/// names no files, since an answer alone is not evidence there. A report that an objective is not done is accepted from any of
+/// them.
 pub(crate) fn check_done_author(
     view: &RunView,
     session: Option<&SessionId>,
@@ -167,7 +168,7 @@ fn takes_tools(row: &SessionSummary) -> bool {
     !WITHOUT_TOOLS.iter().any(|kind| row.agent == *kind || row.agent.starts_with(&format!("{kind}:")))
 }
 
-/// The phase that holds an objective. Sub-phases stand after their parent and hold its objectives too: the newest
+/// The phase that holds an objective. Sub-phases come after their parent in the list and hold its objectives too: the newest
 /// holder counts.
 pub(crate) fn holder<'a>(view: &'a RunView, id: &ObjectiveId) -> Option<&'a PhaseSummary> {
     view.phases.iter().rfind(|phase| phase.objectives.iter().any(|row| row.id == *id))
@@ -194,7 +195,7 @@ fn objective(view: &RunView, own: Option<&PhaseSummary>, id: &ObjectiveId) -> Re
     }
 }
 
-/// What is wrong with work of a phase that is over may be found by anybody.
+/// Any session may report a mistake in the work of a phase that is over.
 fn check_may_contradict(view: &RunView, own: Option<&PhaseSummary>, id: &ObjectiveId) -> Result<(), String> {
     match holder(view, id) {
         Some(holder) if holder.status == PhaseStatus::Done => Ok(()),

@@ -1,5 +1,5 @@
-//! Tool results that need not lie in a context (C3): the host's side, and `baton mcp proxy`, which stands before any MCP
-//! server. What is replaced, the compaction policy says; here results are held, kept, and read back.
+//! Tool results that are kept out of a context (C3): the host's side, and `baton mcp proxy`, which proxies any MCP server. The
+//! policy decides which results are replaced; this module holds, stores and reads them.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -33,7 +33,7 @@ use crate::tools::artifact_tools::ArtifactTools;
 use crate::tools::session_token::SessionFile;
 use crate::worktree_paths::trees_of;
 
-/// Folder of artifact names for what was replaced.
+/// Folder of artifact names for replaced results.
 pub(crate) const TOOL_RESULTS: &str = "tool-results";
 /// Files of this name in a session's folder carry results from the proxy to the host.
 const OFFERED: &str = "offered-";
@@ -71,7 +71,7 @@ impl PendingToolResult {
         }
     }
 
-    /// Under which id core knows it: no two files that are there at a time have one path.
+    /// The id of the result in core: two existing files never share a path.
     pub(crate) fn id(&self) -> String {
         let file = self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         format!("{} {file}", self.session)
@@ -82,8 +82,8 @@ impl PendingToolResult {
         self.read().map_or(0, |bytes| tokens(&bytes).0)
     }
 
-    /// A proxy in a sandbox writes where others in it write: what is not a plain file there is no result, and nothing that a
-    /// link or a pipe leads to is read.
+    /// A sandboxed proxy writes into a folder that others in the sandbox can write: only plain files are read as results, and
+    /// no link or pipe is followed.
     fn read(&self) -> io::Result<Vec<u8>> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
         let flags = i32::try_from(flags).map_err(io::Error::other)?;
@@ -112,7 +112,7 @@ impl PendingToolResult {
 
 impl Drop for PendingToolResult {
     fn drop(&mut self) {
-        // The proxy removes it as well, whoever comes first.
+        // The proxy removes the file as well; either may be first.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -147,8 +147,8 @@ fn save_result(
     )
 }
 
-/// A server of a role, as its agent starts it: behind the proxy, where its large results may be kept out of the context.
-/// `door` is the file of the session; without one nobody could be asked.
+/// A server of a role, as its agent starts it: behind the proxy, if its large results may be kept out of the context. `door` is
+/// the file of the session; without one the proxy could not ask the host.
 pub(crate) fn server(
     name: &str,
     server: &RoleServer,
@@ -174,15 +174,15 @@ pub(crate) fn server(
 pub enum ProxyClient {
     /// The agent of one session, by the file that its host wrote for it: its policy decides.
     Session(PathBuf),
-    /// A person's own client: the built-in policy decides, and results are kept in the store of this workspace.
+    /// The user's own client: the built-in policy decides, and results are kept in the store of this workspace.
     Person(HostConfig),
 }
 
-/// Runs an MCP server and stands before it until the client hangs up.
+/// Runs an MCP server and proxies it until the client hangs up.
 ///
 /// # Errors
-/// [`RuntimeError::Session`] where the session's file cannot be read, [`RuntimeError::Mcp`] where the server cannot be
-/// run or a side breaks off, and those of opening the store.
+/// [`RuntimeError::Session`] if the session's file cannot be read, [`RuntimeError::Mcp`] if the server cannot be run or a side
+/// breaks off, and those of opening the store.
 pub async fn mcp_proxy(client: ProxyClient, command: &str, args: &[String]) -> Result<(), RuntimeError> {
     let served = match client {
         ProxyClient::Session(path) => {
@@ -240,7 +240,7 @@ impl ResultStore for SessionResultStore {
         written.write_all(offer.text.as_bytes()).ok()?;
         let LargeResult { tool, call, text } = offer;
         let message = ControlMessage::Offer { token: self.door.token.clone(), tool, call, file };
-        // Without a host, and whatever else goes wrong, the agent gets its result.
+        // Without a host, and after any other error, the agent gets its result unchanged.
         match self.ask(&message).await {
             Some(ControlReply::Placed { artifact }) => {
                 Some(reference(artifact.name, artifact.version, &text))

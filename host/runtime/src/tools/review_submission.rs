@@ -1,5 +1,5 @@
-//! A review on its way into the run: whether its author was asked for one, under which name the whole of it is kept, and
-//! what is left of it for core (D1). Judges no review, and journals nothing.
+//! Submission of a review: checks that its author was asked for one, chooses the name of its artifact, and extracts the part
+//! for core (D1). Makes no verdict on a review, and journals nothing.
 
 use baton_core::input::{AgentReport, ArtifactRef};
 use baton_core::view::{PhaseOrigin, PhaseStatus, PhaseSummary, RunView};
@@ -19,17 +19,17 @@ pub(crate) struct ReviewSubmission {
 }
 
 impl ReviewSubmission {
-    /// Takes what a session submits.
+    /// Takes the review that a session submits.
     ///
     /// # Errors
-    /// A sentence for its author, where nobody asked for it.
+    /// A sentence for its author, if the host did not ask for a review.
     pub(crate) fn of(
         view: &RunView,
         session: Option<&SessionId>,
         said: &ReviewSubmit,
     ) -> Result<Self, String> {
         let phase = reviewed_phase(view, session)?;
-        // A phase that reviews is made for the one that it stands under.
+        // A reviewing phase reviews its parent.
         let about = phase.parent.clone().unwrap_or_else(|| phase.id.clone());
         let rounds =
             view.phases.iter().filter(|row| row.origin == PhaseOrigin::Review && row.parent == phase.parent);

@@ -1,6 +1,6 @@
-//! Who may call the tools of a run. Each session has a token of its own, made when it is spawned and kept in a file that
-//! only this user can read; a call that carries it can touch its own run and nothing else. What a call comes to is said
-//! in `tool_calls.rs`; how one comes in from another process, in `mcp_server.rs`.
+//! Authorises calls of the tools of a run. Each session has its own token, made when it is spawned and kept in a file that only
+//! this user can read; a call with it can affect its own run only. `tool_calls.rs` handles the calls; `mcp_server.rs` passes
+//! them on from another process.
 
 use std::collections::HashMap;
 use std::io;
@@ -77,8 +77,9 @@ impl SessionTokens {
         Self { run, state, tokens: Arc::default() }
     }
 
-    /// Makes the token of a session that is about to be spawned. Blocking; gives the path of its file. Where it is confined,
-    /// `within` is the folder of its boundary, and where that is for whoever is inside: it gets a second file there.
+    /// Makes the token of a session that is about to be spawned. Blocking; returns the path of its file. For a confined
+    /// session, `within` is the folder of its boundary and the path of that folder inside the sandbox: a second file is written
+    /// there.
     pub(crate) fn issue(
         &self,
         session: &SessionId,

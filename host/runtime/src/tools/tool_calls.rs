@@ -1,5 +1,5 @@
-//! What a call of a tool comes to: who makes it, whether it fits the run, which input it becomes, and what the agent is
-//! told. Waits for nothing and writes nothing: the loop journals, and a thread that may block reads and saves.
+//! Handles tool calls: identifies the caller, checks that the call fits the run, and determines its input and the answer to the
+//! agent. Does not wait and does not write: the loop journals, and a thread that may block reads and saves.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::tools::result_offload::PendingToolResult;
 use crate::tools::review_submission::ReviewSubmission;
 use crate::tools::session_token::{SessionToken, SessionTokens};
 
-/// To whoever says the same again.
+/// Answer to a repeated report.
 const ALREADY_RECORDED: &str = "already recorded (duplicate ignored)";
 
 /// What is done about a call.
@@ -30,9 +30,9 @@ pub(crate) enum ToolCallPlan {
     Answer(ToolReply),
     /// The input is journaled, then [`ToolCallHandler::report_reply`] says what to answer.
     Report { session: Option<SessionId>, digest: Digest, report: AgentReport },
-    /// This is run where it may block; its result goes to [`ToolCallHandler::on_artifact_saved`].
+    /// To be run on a thread that may block; its result goes to [`ToolCallHandler::on_artifact_saved`].
     Save(Box<dyn FnOnce() -> ArtifactSaveResult + Send>),
-    /// This is run where it may block, and is the answer.
+    /// To be run on a thread that may block; its result is the answer.
     Read(Box<dyn FnOnce() -> ToolReply + Send>),
 }
 
@@ -75,7 +75,7 @@ impl ToolCallHandler {
         }
     }
 
-    /// Says what is to be done about a call.
+    /// Plans the handling of a call.
     pub(crate) fn plan_call(
         &self,
         run: &Run,
@@ -106,7 +106,7 @@ impl ToolCallHandler {
         let tree = report_validation::session_worktree(view, session.as_ref());
         if let Some(report) = secret_masking::mask_report(&call) {
             let digest = by_key.unwrap_or_else(|| address(session.as_ref(), digest.as_str()));
-            // An objective may go to and fro, so it may well be said again that it is where it was once.
+            // An objective may change back and forth, so a report that it has an earlier status again is not a duplicate.
             if run.has_report(&digest) && !matches!(report, AgentReport::ObjectiveUpdate { .. }) {
                 return ToolCallPlan::Answer(ToolReply::said(ALREADY_RECORDED));
             }
@@ -150,7 +150,7 @@ impl ToolCallHandler {
             Some(_) => Err(format!("session {session} has ended")),
             None => {
                 let folder = self.tokens.folder(&session);
-                // Whoever is confined has no other folder of its own than that of its boundary.
+                // A confined session has no other own folder than that of its boundary.
                 let inside = folder.join(BOUNDARY_FOLDER);
                 let folder = if inside.is_dir() { inside } else { folder };
                 PendingToolResult::new(folder, session, tool, call, &file)
@@ -174,7 +174,7 @@ impl ToolCallHandler {
         report_validation::check(view, session, call)
     }
 
-    /// An artifact is in the store: the inputs that say so and what it says, unless they were said before, and the answer.
+    /// An artifact is in the store: the inputs for the artifact and its report, unless they are duplicates, and the answer.
     pub(crate) fn on_artifact_saved(&self, run: &Run, saved: ArtifactSaveResult) -> (Vec<Input>, ToolReply) {
         let ArtifactSaveResult { session, key, result, says } = saved;
         let artifact = match result {
@@ -222,7 +222,7 @@ impl ToolCallHandler {
                  one replaces it"
                     .to_owned()
             }
-            // A success with an outcome of its own (D2).
+            // A success with a special answer (D2).
             AgentReport::SplitRequest { groups, .. } => return split_taken(groups),
             AgentReport::ReviewSubmit { score, .. } => format!("taken: {score} of 100"),
             AgentReport::Refused { why } => why.clone(),
@@ -319,7 +319,7 @@ fn word(status: ObjectiveStatus) -> &'static str {
     }
 }
 
-/// Where a session stands.
+/// The context usage and progress of a session.
 struct ContextReport<'a> {
     view: &'a RunView,
     phase: &'a PhaseSummary,
@@ -373,7 +373,7 @@ impl ContextReport<'_> {
         ToolReply { data: Some(data), ..ToolReply::said(lines.join("\n")) }
     }
 
-    /// How full the window is: the policy's numbers, where an agent reports any.
+    /// How full the window is: the policy's numbers, if the agent reports any.
     fn occupancy(&self) -> (String, serde_json::Value) {
         let Some(row) = self.row else { return ("no session works now".to_owned(), json!(null)) };
         let percent = match (row.used_tokens, row.window_tokens) {

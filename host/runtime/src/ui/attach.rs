@@ -1,6 +1,6 @@
-//! Looking on: follows a run in its journal while a host writes it, with the very machine that the host drives. The host
-//! is only asked whether it is there, so whoever looks on can neither slow it down nor change anything, however many
-//! they are and however slow their terminals. What is seen is what is committed: at most a batch behind the host.
+//! `baton attach`: follows a run in its journal while a host writes it, with the same state machine as the host. The host is
+//! only asked whether it is alive, so watchers can neither slow it down nor change anything, regardless of their number and the
+//! speed of their terminals. A watcher sees committed entries: at most a batch behind the host.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,28 +20,28 @@ use crate::query;
 use crate::recovery::RecoveredRun;
 use crate::ui::notifier::rings_bell;
 
-/// How often the journal is looked at: telemetry is committed within 50 ms, and nobody reads faster than this.
+/// Poll interval of the journal: telemetry is committed within 50 ms, and a person does not read faster than this.
 const JOURNAL_POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// How often the host is asked whether it is there, while it should be.
+/// Interval of the checks whether the host is alive, while it should be.
 const HOST_CHECK_INTERVAL: Duration = Duration::from_secs(2);
-/// How often the clocks of a run move for whoever looks on, where nothing happens.
+/// Interval of redraws if nothing happens, so that the clocks move.
 const REDRAW: Duration = Duration::from_secs(1);
-/// Entries read at once: what has piled up is handed over in parts of this size.
+/// Entries read at once: a backlog is passed on in parts of this size.
 const ENTRIES: usize = 1_000;
-/// What happened last is told to whoever comes: one screen of it.
+/// Number of earlier notices that a new watcher gets: one screen.
 const HISTORY: usize = 20;
 
 /// How looking on ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttachResult {
-    /// Where the run stands.
+    /// The state of the run.
     pub view: RunView,
-    /// Whether a host still works on it: then it was left, and goes on.
+    /// Whether a host still works on it: then the watcher left, and the run continues.
     pub live: bool,
 }
 
-/// Follows a run until it ends, its host is gone, or `leave` becomes true; the run that a host works on where none is
-/// named, else the newest. Of what was before, the last notices are told.
+/// Follows a run until it ends, its host is gone, or `leave` becomes true; if none is named, the run that a host works on, else
+/// the newest. Of the earlier notices, the last ones are sent.
 ///
 /// # Errors
 /// [`RuntimeError::NoRuns`], [`RuntimeError::NoSuchRun`], and those of reading the journal.
@@ -61,7 +61,7 @@ pub async fn attach(
     let mut live = watcher.is_live().await;
     let (mut asked, mut shown) = (Instant::now(), None);
     loop {
-        // Asked before the look: what a host wrote until it left is then read.
+        // Checked before the look, so that the last entries of an ending host are read.
         if asked.elapsed() >= HOST_CHECK_INTERVAL || !watcher.is_running() {
             live = watcher.is_live().await;
             asked = Instant::now();
@@ -70,7 +70,7 @@ pub async fn attach(
         let mut seen;
         (watcher, seen) = look(watcher, first).await?;
         if first && !live {
-            // Its report tells what it came to; what happened is in its log.
+            // The report shows the result of the run; its events are in its log.
             seen.told.retain(|(_, notice)| matches!(notice, ProgressEvent::Finished { .. }));
         }
         let due = shown.is_none_or(|at: Instant| at.elapsed() >= REDRAW);
@@ -169,14 +169,14 @@ impl RunFollower {
         Ok(seen)
     }
 
-    /// Time goes on for a run only while a host works on it.
+    /// Time passes for a run only while a host works on it.
     fn view(&self, live: bool) -> Result<RunView, RuntimeError> {
         let last = self.recovered.last.1;
         let view = self.recovered.run.view(if live { last.max(clock::wall()) } else { last });
         view.ok_or_else(|| RuntimeError::NoRuns { workspace: self.state.workspace().to_owned() })
     }
 
-    /// News as one update. What happened before is told with the time of each, and rings no bell.
+    /// New notices as one update. Earlier ones are sent with their own times, and ring no bell.
     fn updates(
         &self,
         told: VecDeque<(UnixMs, ProgressEvent)>,

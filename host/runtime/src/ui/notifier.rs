@@ -1,6 +1,6 @@
-//! Tells people who do not look: runs the workflow's `[notify]` command for what a person wants to know at once. It is fed
-//! with notices after their commit, so a journal that is folded again tells nothing again. What becomes of a command is
-//! never the run's business: of one that fails, hangs or cannot be started people are told, and that is all.
+//! Notifies people who do not watch: runs the workflow's `[notify]` command for events that need attention at once. It gets
+//! notices after their commit, so folding a journal again sends no notification again. A command never affects the run: one
+//! that fails, hangs or cannot be started only results in a notice.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::boundaries::Boundaries;
 
 /// Commands that run at a time: enough for a phone and a desktop, too few to be felt.
 const CONCURRENT_COMMANDS_MAX: usize = 4;
-/// Commands that run or wait; what comes beyond them is not told. Nobody reads as many messages at once.
+/// Maximum number of commands that run or wait; further notifications are dropped, since a person cannot read that many at
+/// once.
 const PENDING_COMMANDS_MAX: usize = 32;
 /// Sending a message takes a second or two; what takes longer than this hangs.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
@@ -28,7 +29,7 @@ const FINAL_TIMEOUT: Duration = Duration::from_secs(10);
 /// A message is a line on a phone.
 const TEXT_CHARS: usize = 400;
 
-/// What is told, with the word of it for the command.
+/// The events of notifications, with their names for the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NotificationEvent {
     Split,
@@ -58,7 +59,7 @@ impl NotificationEvent {
     }
 }
 
-/// Whether one of these is what the terminal's bell is to ring for.
+/// Whether one of these notices rings the terminal's bell.
 pub(crate) fn rings_bell(notify: &NotifySettings, notices: &[ProgressEvent]) -> bool {
     notify.bell && notices.iter().any(|notice| NotificationEvent::of(notice).is_some())
 }
@@ -69,12 +70,12 @@ pub(crate) struct Notifier {
     run: RunId,
     workspace: Workspace,
     boundaries: Boundaries,
-    /// Phases that wait for a provider. Many may run into one limit; people are told once.
+    /// Phases that wait for a provider. Many may run into one limit; only the first sends a notification.
     in_quota: BTreeSet<PhaseId>,
     /// Phases whose last commit was not made, as far as this host has heard.
     not_committed: BTreeSet<PhaseId>,
     places: Arc<Semaphore>,
-    /// Each ends with why nobody was told, where nobody was.
+    /// Each ends with a notice of the reason if the notification failed.
     messages: JoinSet<Option<ProgressEvent>>,
 }
 
@@ -97,13 +98,13 @@ impl Notifier {
         }
     }
 
-    /// Starts what has to be told of these, and waits for none of it.
+    /// Starts the notifications for these notices, without waiting for them.
     pub(crate) fn notify(&mut self, notices: &[ProgressEvent]) {
         let Some(command) = self.command.clone() else { return };
         for notice in notices {
             let Some(event) = self.event_for(notice) else { continue };
             if self.messages.len() >= PENDING_COMMANDS_MAX {
-                // Those that are under way fail, or come to somebody; either is seen.
+                // The notifications under way either fail, which sends a notice, or are delivered.
                 continue;
             }
             let told = self.variables(event, notice);
@@ -136,7 +137,7 @@ impl Notifier {
         }
     }
 
-    /// What did not reach anybody, of the messages that have come to their end.
+    /// Notices of the failed ones among the finished notifications.
     pub(crate) fn failures(&mut self) -> Vec<ProgressEvent> {
         let mut failures = Vec::new();
         while let Some(ended) = self.messages.try_join_next() {
@@ -145,7 +146,7 @@ impl Notifier {
         failures
     }
 
-    /// Lets what is under way come to its end, for a while, and says what of it did not reach anybody.
+    /// Waits for a while for the notifications under way, and returns notices of the failed ones.
     pub(crate) async fn finish(&mut self) -> Vec<ProgressEvent> {
         let mut failures = Vec::new();
         let all = async {
@@ -184,7 +185,7 @@ impl Notifier {
         }
     }
 
-    /// One sentence for a person who does not look.
+    /// One sentence for a person who does not watch.
     fn text(&self, notice: &ProgressEvent) -> String {
         let said = text(notice);
         match notice {
@@ -214,7 +215,7 @@ impl Notifier {
     }
 }
 
-/// What a notice says to a person who does not look.
+/// The text of a notice for a person who does not watch.
 fn text(notice: &ProgressEvent) -> String {
     match notice {
         ProgressEvent::Split { phase, sub_phases, reason, .. } => {

@@ -1,5 +1,5 @@
-//! What is told to the renderer: notices are kept until it takes them, views are replaced by newer ones. A renderer that
-//! is slow delays nothing until very much has piled up, and one that is gone is not waited for.
+//! Updates for the renderer: notices are kept until it takes them, views are replaced by newer ones. A slow renderer delays the
+//! run only after a very large backlog, and the loop does not wait for one that is gone.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ impl UpdateQueue {
 
     /// Resolves when the renderer has room, or is gone.
     pub(crate) async fn room(&self) {
-        // The permit is given back at once: nobody else sends.
+        // The permit is given back at once: there is no other sender.
         let _ = self.updates.reserve().await;
     }
 
