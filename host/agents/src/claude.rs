@@ -54,8 +54,8 @@ pub(crate) fn command(program: PathBuf, launch: &AgentLaunch) -> Invocation {
     Invocation { program, args }
 }
 
-/// What Claude Code calls this session: the conversation that it goes on in, or a name of its own, in the form of a UUID that no other session
-/// has.
+/// Claude Code's id of this session: that of the continued conversation, or a new one in the form of a UUID that no other
+/// session has.
 fn conversation(launch: &AgentLaunch) -> String {
     if let Some(begun) = &launch.spec.conversation {
         return begun.clone();
@@ -66,9 +66,9 @@ fn conversation(launch: &AgentLaunch) -> String {
     format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
 }
 
-/// The arguments; `max_turns` of 0 is no cap. Claude Code counts turns anew with every prompt (seen on 2.1.330), so this
-/// caps a prompt, at the ceiling of its phase: what a session may use until it is given more is for core to count. `own` names the server of Baton's own tools, which
-/// are allowed whatever the role's permission: what they change is the run's own journal.
+/// The arguments; `max_turns` of 0 is unlimited. Claude Code counts turns from 0 with every prompt (seen on 2.1.330), so this
+/// caps a prompt, at the ceiling of its phase; core counts the turns of the session. `own` names the server of Baton's own
+/// tools, which are allowed under every permission of the role, since they only change the run's own journal.
 pub(crate) fn arguments(
     role: &Role,
     max_turns: u32,
@@ -144,8 +144,8 @@ pub(crate) fn drive(
     handle
 }
 
-/// Turns commands into lines until the agent is being ended. A prompt that it works on then is broken off: it works no further, and
-/// says what the prompt took.
+/// Turns commands into lines until the agent is being ended. A prompt under way is then interrupted: the agent stops working,
+/// and reports the usage of the prompt.
 async fn talk(
     mut commands: mpsc::Receiver<AgentCommand>,
     lines: mpsc::Sender<Vec<u8>>,
@@ -183,8 +183,8 @@ async fn talk(
     }
 }
 
-/// The request whose answer tells fill and window. Claude Code counts tokens at its provider for it, in some thirty
-/// small calls, so it is asked only where nothing else tells: at the start, and after a compaction.
+/// The request whose answer has fill and window. Claude Code counts tokens at its provider for it, in some thirty small calls,
+/// so it is sent only if there is no other source: at the start, and after a compaction.
 const CONTEXT_USAGE: &str = "get_context_usage";
 
 fn message(text: &str) -> Vec<u8> {
@@ -228,7 +228,7 @@ impl LineHandler for ClaudeLineHandler {
         }
         let compacted = out[before..].iter().any(|event| matches!(event, AgentEvent::Compacted { .. }));
         if compacted && let Some(lines) = self.lines.upgrade() {
-            // Where the agent takes nothing from its stdin the next call will tell instead.
+            // If the agent does not read its stdin, the next call has the numbers instead.
             let _ = lines.try_send(control(CONTEXT_USAGE));
         }
         if !tools::is_request(line) {
@@ -259,7 +259,7 @@ fn ends_a_prompt(event: &AgentEvent) -> bool {
 }
 
 impl ClaudeLineHandler {
-    /// What it says to `/compact` is no part of what it said for the prompt before: it is the reason of a refusal.
+    /// Its answer to `/compact` is not part of its answer to the prompt before: it is the reason of a refusal.
     fn keep_apart(&mut self, from: usize, out: &mut Vec<AgentEvent>) {
         let events = out.split_off(from);
         for event in events {

@@ -91,8 +91,8 @@ pub(crate) fn drive(
     handle
 }
 
-/// What the thread is started with. What neither the sandbox nor the role allows is refused to the model: nobody is there to be
-/// asked.
+/// The parameters of a new thread. Actions that neither the sandbox nor the role allows are refused to the model, since no user
+/// is present to be asked.
 fn thread_start(launch: &AgentLaunch) -> Value {
     let sandbox = match launch.role.permission {
         Permission::ReadOnly => "read-only",
@@ -101,7 +101,8 @@ fn thread_start(launch: &AgentLaunch) -> Value {
         Permission::Edit => "workspace-write",
         Permission::Full => "danger-full-access",
     };
-    // A role that allows commands has it ask for what the sandbox does not let through; they alone are let through then.
+    // If the role allows commands, Codex asks about commands that its sandbox would block; only the allowed ones are then
+    // approved.
     let asks = !launch.role.allow.is_empty() && launch.role.permission != Permission::Full;
     let policy = if asks { "on-request" } else { "never" };
     let mut params = json!({ "cwd": launch.workspace, "approvalPolicy": policy, "sandbox": sandbox });
@@ -136,7 +137,7 @@ fn thread_start(launch: &AgentLaunch) -> Value {
     params
 }
 
-/// The conversation: the one place that knows what was asked and what is under way.
+/// The conversation: tracks open requests and the running turn.
 struct CodexConversation {
     lines: mpsc::Sender<Vec<u8>>,
     decoder: SharedDecoder<CodexAppServerDecoder>,
@@ -238,7 +239,7 @@ impl CodexConversation {
         }
     }
 
-    /// Breaks the turn off, where one is under way.
+    /// Interrupts the turn, if one is under way.
     async fn interrupt_turn(&mut self) {
         if let (Some(thread), Some(turn)) = (self.thread.clone(), self.turn.clone()) {
             self.interrupt_requested = false;
@@ -302,7 +303,7 @@ impl CodexConversation {
         self.send(json!({ "id": id, "method": method, "params": params })).await;
     }
 
-    /// Sends a message. Where the agent is gone its end says so.
+    /// Sends a message. If the agent is gone, its end event reports that.
     async fn send(&mut self, mut message: Value) {
         message["jsonrpc"] = json!("2.0");
         let mut line = message.to_string().into_bytes();
@@ -335,7 +336,7 @@ fn failure(text: &str) -> AgentEvent {
     })
 }
 
-/// Decodes, and passes on what the conversation has to see.
+/// Decodes lines, and passes on those that the conversation needs.
 struct CodexLineHandler(SharedDecoder<CodexAppServerDecoder>);
 
 /// Enough of a message to tell.

@@ -1,12 +1,12 @@
-//! Which commands an agent may run without asking: those that its role allows, and those by which its work is checked. Where a request
-//! reaches the host, this decides; what it cannot be sure of it refuses.
+//! Which commands an agent may run without asking: those that its role allows, and those by which its work is checked. This
+//! decides the requests that reach the host; in doubt it refuses.
 
 use serde_json::Value;
 
 /// No command that is worth allowing by a pattern is longer.
 const COMMAND_BYTES: usize = 4096;
 
-/// Shells that agents put around a command, and the option behind which it stands.
+/// Shells that agents put around a command, and the option before it.
 const SHELLS: [&str; 6] = ["bash", "/bin/bash", "/usr/bin/bash", "sh", "/bin/sh", "/usr/bin/sh"];
 const SHELL_OPTIONS: [&str; 2] = ["-c", "-lc"];
 
@@ -29,7 +29,7 @@ const OVERRIDE_KEYS: [&str; 12] = [
 /// What may be run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CommandAllowlist {
-    /// In which `*` stands for words.
+    /// Patterns, in which `*` matches words.
     pub(crate) patterns: Vec<String>,
     /// To the letter.
     pub(crate) exact: Vec<String>,
@@ -45,7 +45,7 @@ impl CommandAllowlist {
                 || self.patterns.iter().any(|pattern| matches_pattern(pattern.trim(), command)))
     }
 
-    /// What an agent is told of it before its first prompt; nothing where no command is allowed.
+    /// The text about allowed commands before an agent's first prompt; none if no command is allowed.
     pub(crate) fn told(&self) -> Option<String> {
         let all: Vec<&str> = self.patterns.iter().chain(&self.exact).map(|one| one.trim()).collect();
         let lines: String = all.iter().map(|one| format!("\n- {one}")).collect();
@@ -92,7 +92,7 @@ fn is_shell(shell: &str, option: &str) -> bool {
     SHELLS.contains(&shell) && SHELL_OPTIONS.contains(&option)
 }
 
-/// What stands in the single quotes of `bash -lc '…'`.
+/// The text in the single quotes of `bash -lc '…'`.
 fn unwrap_shell_quotes(line: &str) -> Option<&str> {
     let (shell, rest) = line.trim().split_once(' ')?;
     let (option, quoted) = rest.trim_start().split_once(' ')?;
@@ -100,7 +100,7 @@ fn unwrap_shell_quotes(line: &str) -> Option<&str> {
     (is_shell(shell, option) && !inner.contains('\'')).then_some(inner)
 }
 
-/// Whether a command is what the pattern says: each `*` stands for characters that mean nothing to a shell.
+/// Whether a command matches the pattern: each `*` matches characters without a meaning for a shell.
 fn matches_pattern(pattern: &str, command: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

@@ -48,7 +48,7 @@ pub(crate) fn command(own_exe: &Path, program: PathBuf, command: &CommandLine, r
     Invocation { program: own_exe.to_owned(), args }
 }
 
-/// Takes the process over. `Ready` comes when the relay is there.
+/// Takes the process over. `Ready` is sent when the relay is up.
 pub(crate) fn drive(
     process: SupervisedProcess,
     launch: &AgentLaunch,
@@ -96,7 +96,7 @@ async fn talk(
     }
 }
 
-/// Unpacks what the relay tells; what the program printed goes on to its decoder.
+/// Unpacks the relay's messages, and passes the program's output to its decoder.
 struct CommandOutputHandler {
     decoder: StreamDecoder<PlainDecoder>,
     capabilities: Capabilities,
@@ -154,7 +154,7 @@ impl CommandOutputHandler {
             }
             RunnerEvent::Ended(ended) => {
                 self.end_run(out);
-                // A program that tells of no model call has had one as far as anybody can know.
+                // If a program reports no model call, one is assumed.
                 if !std::mem::take(&mut self.turn_reported) && ended.error.is_none() {
                     out.push(AgentEvent::Turn { used_tokens: None, billed: TokenUsage::default() });
                 }

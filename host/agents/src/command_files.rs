@@ -72,7 +72,7 @@ const PACKAGE_FILES: [&str; 4] = ["__init__.py", "__init__.pyc", "__main__.py", 
 const PACKAGE_STEMS: [&str; 2] = ["__init__.", "__main__."];
 /// What Python takes in the place of a package without such a file, or of a module.
 const MODULE_ENDINGS: [&str; 3] = ["abi3.so", "pyc", "so"];
-/// What stands before the folder that the rest of a command starts in.
+/// Options and commands that precede the folder in which the rest of a command starts.
 const FOLDER_CHANGES: [&str; 11] = [
     "-C",
     "-d",
@@ -95,11 +95,12 @@ const PACKAGE_SCRIPTS: [&str; 10] =
     ["bunx", "exec", "npx", "pnpx", "run", "run-script", "start", "task", "test", "x"];
 /// Folders that a command may start in, of which more are not followed.
 const PLACES_MAX: usize = 32;
-/// Python writes what it compiled there. Programs of agents and commands that Baton starts use another folder (`runtime/src/python_cache.rs`).
+/// Python writes its compiled modules there. Programs of agents and commands that Baton starts use another folder
+/// (`runtime/src/python_cache.rs`).
 const CACHE: &str = "__pycache__";
-/// What zsh has compiled of the file beside it, which it may take in the place of that.
+/// Extension of zsh's compiled form of a file, which zsh may use instead of the file next to it.
 const COMPILED_BY_ZSH: &str = "zwc";
-/// Entries of folders that are looked at.
+/// Maximum number of folder entries that are read.
 const ENTRIES_MAX: usize = 10_000;
 
 /// What commands run of a workspace, by whole paths.
@@ -147,7 +148,7 @@ impl CommandFiles {
         found
     }
 
-    /// Those that a command names itself: without what a runner reads or looks for, which the work changes as well.
+    /// The files that a command names itself, without those that a runner reads or looks for, which the work changes as well.
     pub(crate) fn named(&self) -> impl Iterator<Item = &Path> {
         let of_runners = |path: &Path| {
             let mut read = TASK_RUNNERS.iter().flat_map(TaskRunner::files);
@@ -158,7 +159,7 @@ impl CommandFiles {
         self.files.iter().chain(&self.folders).map(PathBuf::as_path).filter(move |path| !of_runners(path))
     }
 
-    /// What stays as it is while agents work: the files, and the folders as they are. Also what is not there, and must not appear.
+    /// The paths that agents must not change while they work: files and folders, including missing ones that must not appear.
     pub fn kept(&self) -> impl Iterator<Item = String> {
         self.files
             .iter()
@@ -167,7 +168,7 @@ impl CommandFiles {
             .filter_map(|path| Some(path.to_str()?.to_owned()))
     }
 
-    /// All files, also those in the folders, but for what an interpreter keeps there.
+    /// All files, including those in the folders, without an interpreter's caches.
     pub fn all(mut self) -> BTreeSet<PathBuf> {
         let mut left: Vec<PathBuf> = self.folders.into_iter().collect();
         let mut seen = 0;
@@ -187,7 +188,7 @@ impl CommandFiles {
         self.files
     }
 
-    /// `may_more` for the command of a role that may do more than another one, which must not choose what it runs.
+    /// `may_more` for the command of a role with more rights than another one, which must not choose what that command runs.
     fn add_command(&mut self, command: &[String], workspace: &Path, home: Option<&str>, may_more: bool) {
         let Some((program, arguments)) = command.split_first() else { return };
         let path = std::env::var_os("PATH");
@@ -261,7 +262,7 @@ impl CommandFiles {
     fn add_words(&mut self, words: &[String], program: &str, mut is_open: bool, of: &CommandPlaces<'_>) {
         let workspace = of.workspace;
         let mut before = "";
-        // The last word that is no option.
+        // The last word that is not an option.
         let mut starter = name_in(program);
         for part in words.iter().map(String::as_str).filter(|part| !part.is_empty()) {
             // `python3 -m agent.main`, `python3 -um agent.main`
@@ -400,7 +401,7 @@ impl CommandFiles {
     }
 }
 
-/// Where the words of a command are looked for.
+/// Folders in which the words of a command are searched.
 struct CommandPlaces<'c> {
     /// Folders that parts of it start in.
     places: &'c [PathBuf],

@@ -1,4 +1,4 @@
-//! Which agents are there: where each one's program is, its version, and what it can do. Starts no session.
+//! The available agents: the program, version and capabilities of each. Starts no session.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -25,25 +25,25 @@ pub struct DiscoveredAgent {
     pub agent: AgentKind,
     /// What people call it.
     pub title: String,
-    /// Its program, where it is there. The rehearsal is part of this one.
+    /// Its program, if it is installed. For the rehearsal, this program itself.
     pub program: Option<PathBuf>,
-    /// What it says of its version, where it says something.
+    /// The version that it reports, if any.
     pub version: Option<String>,
-    /// What it can do with its driver. Of an ACP agent that has not been run before this is what the protocol asks of
-    /// all; it tells the rest itself.
+    /// Its capabilities with its driver. For an ACP agent that has not been run before, those that the protocol requires; it
+    /// reports the others itself.
     pub capabilities: Capabilities,
-    /// Where the capabilities come from.
+    /// Source of the capabilities.
     pub known_by: CapabilitySource,
-    /// How to get it, where it is not there.
+    /// How to install it, if it is missing.
     pub advice: Option<String>,
 }
 
-/// Where a statement about capabilities comes from.
+/// Source of a statement about capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapabilitySource {
     /// The driver's own protocol has it.
     Driver,
-    /// This agent was seen to tell it (adapters change; what a session tells is what counts there).
+    /// This agent was observed to report it (adapters change; in a session, its own report counts).
     Observed,
     /// The protocol asks it of every agent; the rest is not known before a session is open.
     Protocol,
@@ -129,7 +129,7 @@ async fn discover(role: &Role, path: Option<&OsStr>, own_exe: &Path) -> Discover
     let program = found.ok().flatten();
     let version = match (&agent, &program) {
         (AgentKind::Rehearsal, _) => Some(env!("CARGO_PKG_VERSION").to_owned()),
-        // What an arbitrary program does with `--version` nobody knows: it is not run for it.
+        // The effect of `--version` on an arbitrary program is unknown, so it is not run.
         (AgentKind::Process { .. }, _) | (_, None) => None,
         (AgentKind::Acp { command }, Some(_)) if known.is_none() && !command.args().is_empty() => None,
         (_, Some(program)) if !may_be_asked(program, path) => None,

@@ -17,10 +17,10 @@ use crate::launch::{AgentLaunch, DriverEvent};
 use crate::session_files::SessionLog;
 use crate::supervised_process::{EndRequest, SupervisedProcess};
 
-/// Commands under way to an agent. One prompt is given at a time, so more than a few mean that nobody takes them.
+/// Commands under way to an agent. One prompt is given at a time, so more than a few mean that the driver does not take them.
 const COMMANDS: usize = 16;
 
-/// How much of a stream is read at a time: what a pipe holds.
+/// How much of a stream is read at a time: the capacity of a pipe.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// How long a stream may stay open after all processes of the agent are gone.
@@ -58,7 +58,7 @@ pub struct AgentHandle {
 }
 
 impl AgentHandle {
-    /// Sends a prompt. Returns when the agent has it under way; what it does with it comes as events.
+    /// Sends a prompt. Returns when the agent has it under way; the results come as events.
     pub async fn prompt(&self, text: String) -> Result<(), DriverError> {
         self.send(AgentCommand::Prompt(text))
     }
@@ -90,7 +90,7 @@ impl AgentHandle {
     }
 }
 
-/// What a driver's conversation needs beside the streams.
+/// The channels that a driver's conversation needs besides the streams.
 #[derive(Debug)]
 pub(crate) struct DriverChannels {
     pub(crate) commands: mpsc::Receiver<AgentCommand>,
@@ -138,7 +138,7 @@ pub(crate) fn wire(
     (handle, DriverChannels { commands: takes, give_up, closing: closes, life, events })
 }
 
-/// The way of a session's events to the host. Waits where the host is slow, so the agent waits too.
+/// Sends a session's events to the host. Waits if the host is slow, so the agent waits too.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentEventSender(mpsc::Sender<DriverEvent>);
 
@@ -178,7 +178,7 @@ impl<D> SharedDecoder<D> {
 
 /// What becomes of an agent's lines.
 pub(crate) trait LineHandler: Send + 'static {
-    /// Takes a line: what it says goes to `out`; what the driver itself must see is given back.
+    /// Takes a line: appends its events to `out`, and returns a line that the driver itself needs.
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String>;
     /// Takes the beginning of a line that was too long.
     fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>);
@@ -186,7 +186,7 @@ pub(crate) trait LineHandler: Send + 'static {
     fn end(&mut self, out: &mut Vec<AgentEvent>);
 }
 
-/// Lines of a stream for [`LineHandler`], as they are decoded; also used for stderr, which is no protocol.
+/// Lines of a stream for [`LineHandler`], as they are decoded; also used for stderr, which has no protocol.
 struct StderrLineHandler(TerminalText);
 
 impl LineHandler for StderrLineHandler {
@@ -210,7 +210,7 @@ pub(crate) struct AgentStreams<F> {
     pub(crate) to_write: mpsc::Receiver<Vec<u8>>,
     /// What becomes of its stdout.
     pub(crate) feed: F,
-    /// Where the lines go that the driver itself must see.
+    /// Receives the lines that the driver itself needs.
     pub(crate) forward: Option<mpsc::Sender<String>>,
 }
 
@@ -290,7 +290,7 @@ fn read_stderr(
     tokio::spawn(read(stderr, StderrLineHandler(TerminalText::new()), None, events.clone(), log, gone))
 }
 
-/// Writes lines to an agent until there are no more to come, or the agent is being ended; then closes its stdin.
+/// Writes lines to an agent until their sender is gone, or the agent is being ended; then closes its stdin.
 async fn write(
     mut stdin: ChildStdin,
     mut lines: mpsc::Receiver<Vec<u8>>,

@@ -29,7 +29,7 @@ const BURST_STEPS: u32 = 200;
 const STEPS_PER_SECOND: u32 = 5;
 /// Text that is held back is cut to its last part of this size. Core keeps less of it.
 const HELD_BYTES: usize = 64 * 1024;
-/// Of text that is due at least this much is given out, however little room there is: what core keeps of an answer.
+/// At least this much of the due text is released, even without budget: the length that core keeps of an answer.
 const RELEASED_BYTES_MIN: usize = 4 * 1024;
 /// How often it is said that something was left out.
 const OMISSION_REPORT_INTERVAL: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ const OMISSION_REPORT_INTERVAL: Duration = Duration::from_secs(60);
 const OMISSION_REPORT_DELAY: Duration = Duration::from_secs(1);
 /// Events that wait to be taken in.
 const QUEUE_LEN: usize = 64;
-/// A control character takes so many bytes more in the journal's JSON.
+/// Additional bytes of a control character in the journal's JSON.
 const ESCAPED_BYTES: usize = 5;
 
 /// An amount that grows with time up to its burst. It may be overdrawn.
@@ -66,7 +66,7 @@ impl TokenBucket {
     }
 }
 
-/// What a session may send, and what is held back of it.
+/// The budget of a session, and its held-back events.
 #[derive(Debug)]
 struct EventThrottle {
     events: TokenBucket,
@@ -96,7 +96,7 @@ impl EventThrottle {
         }
     }
 
-    /// Takes an event in; what is to be sent on is appended to `out`. Gives the time before which the session may not go on.
+    /// Takes an event; appends the events to be sent to `out`. Returns the time before which the session must not continue.
     fn take(&mut self, mut event: AgentEvent, now: Instant, out: &mut Vec<AgentEvent>) -> Option<Instant> {
         for allowance in [&mut self.events, &mut self.bytes, &mut self.steps] {
             allowance.refill(now);
@@ -127,7 +127,7 @@ impl EventThrottle {
         None
     }
 
-    /// Appends what was held back and is due.
+    /// Appends the held-back events that are due.
     fn release(&mut self, now: Instant, out: &mut Vec<AgentEvent>) {
         for allowance in [&mut self.events, &mut self.bytes] {
             allowance.refill(now);
@@ -333,7 +333,7 @@ async fn run(
     }
 }
 
-/// If nobody listens any more, the host is closing down, and the stream is read on only to let the agent end.
+/// If the receiver is gone, the host is ending, and the stream is read only to let the agent end.
 async fn send(session: &SessionId, out: &mut Vec<AgentEvent>, to: &mpsc::Sender<(SessionId, DriverEvent)>) {
     for event in out.drain(..) {
         let _ = to.send((session.clone(), DriverEvent::Event(event))).await;

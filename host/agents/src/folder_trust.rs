@@ -1,5 +1,5 @@
-//! Whether the user trusts a folder with an agent: what lies in it may have the agent run commands as soon as it begins there. Without a
-//! person who could be asked, Claude Code takes the settings of a folder as they are, and Codex notes the folder as trusted.
+//! Whether the user trusts a folder with an agent: its files may make the agent run commands as soon as it begins there.
+//! Without a user to ask, Claude Code takes the settings of a folder as they are, and Codex notes the folder as trusted.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -44,11 +44,11 @@ const CODEX_CONFIG_FILE: &str = ".codex/config.toml";
 /// Files of settings that are larger are not read.
 const SETTINGS_BYTES: u64 = 8 << 20;
 
-/// Refuses to begin where the folder would have the agent run commands, and the user has not told the agent that it may. `tree` is where
-/// it begins, which may be a work tree of the `workspace`; `environment` is that of the host.
+/// Refuses to begin if the folder would make the agent run commands, and the user has not trusted the folder in the agent.
+/// `tree` is the folder in which it begins, which may be a work tree of the `workspace`; `environment` is that of the host.
 ///
 /// # Errors
-/// [`SpawnError::NotReady`], with what the folder brings and how the user trusts it.
+/// [`SpawnError::NotReady`], with the settings of the folder and how the user trusts it.
 pub fn expect_trusted(
     agent: &AgentKind,
     role: &Role,
@@ -62,7 +62,7 @@ pub fn expect_trusted(
         let brought = claude_command_settings(tree, environment);
         ("Claude Code", "claude", empty_if_trusted(claude_trusts(workspace, environment), brought))
     } else if matches!(agent, AgentKind::Acp { .. }) && runs_agent(agent, "codex") {
-        // Codex itself is told that the folder is not trusted; its adapter takes no such word.
+        // Codex itself gets the setting that the folder is not trusted; its adapter accepts no such setting.
         let brought =
             Vec::from_iter(tree.join(CODEX_CONFIG_FILE).exists().then(|| CODEX_CONFIG_FILE.to_owned()));
         ("Codex", "codex", empty_if_trusted(codex_untrusted_projects(tree, environment).is_empty(), brought))
@@ -88,10 +88,11 @@ fn empty_if_trusted(is_trusted: bool, brought: Vec<String>) -> Vec<String> {
     if is_trusted { Vec::new() } else { brought }
 }
 
-/// What of a folder has Claude Code run commands, by file and key. A file that cannot be read here may be read there.
+/// Settings of a folder that make Claude Code run commands, by file and key. A file that is unreadable here may be readable
+/// there.
 ///
-/// It takes settings from the folder that it begins in, from the top of the repository around it, and from the repository that a linked
-/// work tree belongs to (seen with 2.1.330); each folder between is looked at as well.
+/// It takes settings from the folder that it begins in, from the top of the repository around it, and from the repository that
+/// a linked work tree belongs to (seen with 2.1.330); the folders in between are checked as well.
 fn claude_command_settings(tree: &Path, environment: &BTreeMap<OsString, OsString>) -> Vec<String> {
     let users = users_of_claude(environment);
     let top = worktree_root(tree);
@@ -141,7 +142,7 @@ fn is_something(value: &Value) -> bool {
     }
 }
 
-/// The folder of the user's own settings: they are nothing that a folder brings, even if it is a repository.
+/// The folder of the user's own settings: they do not count as settings of a folder, even if it is a repository.
 fn users_of_claude(environment: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     let own = variable(environment, CLAUDE_CONFIG_DIR_VARIABLE).map(Path::to_owned);
     own.or_else(|| Some(variable(environment, "HOME")?.join(".claude")))
@@ -158,8 +159,8 @@ fn claude_trusts(folder: &Path, environment: &BTreeMap<OsString, OsString>) -> b
     folder.ancestors().any(|folder| accepted(folder) == Some(true))
 }
 
-/// What Codex is told of a folder that the user has not told it to trust: it neither takes the settings in it nor notes, for good, that the
-/// user trusts it.
+/// The settings for Codex about a folder that the user has not trusted: Codex then neither takes the settings in it nor notes
+/// permanently that the user trusts it.
 pub(crate) fn codex_untrusted_projects(
     tree: &Path,
     environment: &BTreeMap<OsString, OsString>,
@@ -257,7 +258,7 @@ mod tests {
         fs::write(folder.with_file_name(".mcp.json"), "{}").unwrap();
         let error = trusted(&role).unwrap_err().to_string();
         assert!(error.contains("work/.mcp.json"), "{error}");
-        // As Claude Code writes it where a person accepts the folder above.
+        // As Claude Code writes it when the user accepts the folder above.
         let above = folder.parent().unwrap().to_str().unwrap();
         let accepted = json!({ "projects": { above: { "hasTrustDialogAccepted": true } } });
         fs::write(home.join(".claude.json"), accepted.to_string()).unwrap();
@@ -287,7 +288,7 @@ mod tests {
         }
         fs::remove_file(at("clone/.claude/settings.local.json")).unwrap();
         assert!(trusted("clone/a/b").is_ok() && trusted("tree/sub").is_ok());
-        // The user's own, where the home is a repository.
+        // The user's own settings, in a home that is a repository.
         fs::create_dir(at("home/.git")).unwrap();
         fs::create_dir(at("home/work")).unwrap();
         fs::write(at("home/.claude/settings.json"), hooks).unwrap();

@@ -1,4 +1,4 @@
-//! What is needed to start an agent, what comes back, and what can go wrong.
+//! Parameters, result and errors of starting an agent.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ pub struct AgentLaunch {
     pub spec: SpawnSpec,
     /// Model, permission, environment and program.
     pub role: Role,
-    /// Where the agent works; absolute.
+    /// The folder in which the agent works; absolute.
     pub workspace: PathBuf,
     /// The command that runs [`supervisor_main`](crate::supervisor_main): this executable and `__guard`. The guard's own arguments are
     /// appended.
@@ -32,16 +32,16 @@ pub struct AgentLaunch {
     /// The executable whose `__rehearsal` command runs [`rehearsal_main`](crate::rehearsal_main), and whose `__relay`
     /// command [`runner_main`](crate::runner_main).
     pub own_exe: PathBuf,
-    /// A folder for this session alone (0700, made where it is missing): the guard's files, what the agent printed
-    /// (`stdout.jsonl`, `stderr.log`) and was told (`stdin.jsonl`).
+    /// A folder for this session alone (0700, created if missing): the guard's files, the agent's output (`stdout.jsonl`,
+    /// `stderr.log`) and its input (`stdin.jsonl`).
     pub session_dir: PathBuf,
-    /// Takes secrets out of what is written there.
+    /// Masks secrets in the files there.
     pub mask: SecretMask,
     /// The environment to choose from; see the allow list in `environment.rs`.
     pub inherit: BTreeMap<OsString, OsString>,
-    /// Baton's own tools, where the agent is to have them.
+    /// Baton's own tools, if the agent is to have them.
     pub tools: Option<BatonToolServer>,
-    /// Further servers that the agent is told of, where it takes any (`takes_mcp`).
+    /// Further servers for the agent, if it accepts any (`takes_mcp`).
     pub mcp_servers: Vec<McpServer>,
 }
 
@@ -66,7 +66,7 @@ pub struct McpServer {
     pub command: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables that it gets beside the agent's own.
+    /// Variables that it gets besides the agent's own.
     pub env: BTreeMap<String, String>,
 }
 
@@ -75,7 +75,7 @@ pub struct McpServer {
 pub struct BatonToolServer {
     /// A program that the agent starts.
     pub command: McpServer,
-    /// The host itself: messages go over the agent's own streams, where it takes them there (Claude Code).
+    /// The host itself: messages go over the agent's own streams, if it supports that (Claude Code).
     pub connect: ToolServerConnector,
 }
 
@@ -133,7 +133,7 @@ pub enum SpawnError {
         /// How to get it.
         advice: &'static str,
     },
-    /// It is nowhere but where agents write: the host would run what one of them wrote.
+    /// It is only in folders that agents can write, so the host would run a program that one of them wrote.
     #[error("{} is in a folder that agents can write, so Baton does not use it: if you trust it, name it with its path, or {}",
         program.display(), instead(key))]
     InAgentFolder {
@@ -151,7 +151,7 @@ pub enum SpawnError {
         /// As it is written in the workflow, made absolute.
         program: PathBuf,
     },
-    /// The agent would not begin: nobody logged it in, or it refuses what it is given.
+    /// The agent would not begin: it is not logged in, or it refuses its arguments.
     #[error("{why}: {mend}")]
     NotReady {
         /// What is wrong.
@@ -203,7 +203,7 @@ impl SpawnError {
     }
 }
 
-/// What else can be done where a program is not on `PATH`.
+/// Alternatives if a program is not on `PATH`.
 fn instead(key: &str) -> &'static str {
     match key {
         "program" => "set `program` in its role to its path",

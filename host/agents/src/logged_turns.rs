@@ -1,5 +1,5 @@
-//! What a session whose host died had printed and nobody had taken: a model call is known to be whole when the next line comes, and that
-//! may have been too late.
+//! Turns in the log of a session whose host died before it took them: a model call is known to be complete only when the next
+//! line arrives, which may have been too late.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,7 +11,7 @@ use baton_streams::{ClaudeDecoder, Decoder as _, LinePiece, LineSplitter};
 
 use crate::session_files::LOG_BYTES;
 
-/// The turns of a session by its log, beyond those that are known. Empty of agents whose turns are told at once, and where the log
+/// The turns of a session by its log, beyond those that are known. Empty for agents that report turns at once, and if the log
 /// cannot be read.
 pub fn turns_logged(agent: &AgentKind, session_dir: &Path, known: u32) -> Vec<AgentEvent> {
     if *agent != AgentKind::Claude {

@@ -29,8 +29,8 @@ pub struct Orphan {
 }
 
 impl Orphan {
-    /// The processes that belong to it now. A recycled id is told by the leader's start time; where the leader is gone,
-    /// the group's id cannot have been given away while a member lives, and the members share its session.
+    /// The processes that belong to it now. A recycled id is detected by the leader's start time; if the leader is gone, the
+    /// group's id cannot have been reused while a member lives, and the members share its session.
     fn members(&self) -> Vec<procfs::ProcessInfo> {
         match procfs::look(self.group) {
             Some(leader) if leader.started != self.started => Vec::new(),
@@ -42,16 +42,16 @@ impl Orphan {
     }
 }
 
-/// Looks for what a session's guard left behind. None where no guard was ever started for it.
+/// Looks for processes that a session's guard left behind. None if no guard was ever started for it.
 pub fn probe_orphan(session_dir: &Path) -> Option<Orphan> {
     let file = SupervisorFile::read(session_dir)?;
     let mut orphan = Orphan { group: file.group, started: file.started, alive: false, session: file.session };
-    // After a reboot the numbers are somebody else's.
+    // After a reboot, the ids belong to other processes.
     orphan.alive = file.boot == procfs::boot() && !orphan.members().is_empty();
     Some(orphan)
 }
 
-/// Ends an orphan and waits until nothing of it is left: SIGTERM, and SIGKILL after `grace`, or after the time that its
+/// Ends an orphan and waits until none of its processes is left: SIGTERM, and SIGKILL after `grace`, or after the time that its
 /// guard needs, whichever is longer. Blocks.
 pub fn end_orphan(orphan: &Orphan, grace: Duration) {
     if !orphan.alive {

@@ -18,8 +18,9 @@ use crate::token::random_token;
 
 /// The variable. Its value names the session's folder.
 pub(crate) const SESSION_MARK_VARIABLE: &str = "BATON_SESSION_MARK";
-/// In the environment of what the host itself starts (a verification, a notification), which may leave a daemon behind on purpose. Its
-/// value is the mark of the run's folder and, after a dot, what no agent can know before a command of this host has told it.
+/// In the environment of commands that the host itself starts (a verification, a notification), which may leave a daemon behind
+/// on purpose. Its value is the mark of the run's folder and, after a dot, a secret that no agent can know before a command of
+/// this host reveals it.
 const COMMAND_MARK_VARIABLE: &str = "BATON_COMMAND";
 /// The part of it that is this process's.
 static HOST_SECRET: OnceLock<Option<String>> = OnceLock::new();
@@ -30,9 +31,9 @@ const LAUNCHER: &str = "baton/launcher";
 const INNER_COMMAND: &[u8] = b"__";
 /// Processes above one another; ids that are recycled meanwhile could make a ring.
 const DEPTH_MAX: u32 = 4096;
-/// How often the processes above one are looked at, where some of them end meanwhile.
+/// Maximum number of scans of a process's ancestors, if some of them end meanwhile.
 const ANCESTRY_ATTEMPTS: u32 = 100;
-/// How often more is looked for that is to be stopped, before what was stopped is ended.
+/// Maximum number of scans for further processes to be stopped, before the stopped ones are killed.
 const SCANS_BEFORE_KILL: u32 = 100;
 /// Hex digits of the mark.
 const DIGITS: usize = 32;
@@ -44,19 +45,19 @@ pub fn of(session_dir: &Path) -> String {
 
 /// What the commands of a run get as `BATON_COMMAND`. `run_dir` is the folder of its sessions.
 pub fn of_command(run_dir: &Path) -> String {
-    // Without random numbers no daemon can be told from an agent's, and none is spared.
+    // Without random numbers a daemon cannot be distinguished from an agent's, and none is spared.
     let own = HOST_SECRET.get_or_init(|| random_token().ok());
     format!("{}.{}", of(run_dir), own.as_deref().unwrap_or_default())
 }
 
-/// Makes this process the parent of what a dead guard leaves behind. Only Linux can.
+/// Makes this process the parent of the processes that a dead guard leaves behind. Only possible on Linux.
 #[cfg(target_os = "linux")]
 pub fn adopt_orphans() -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     Ok(())
 }
 
-/// Makes this process the parent of what a dead guard leaves behind. Only Linux can.
+/// Makes this process the parent of the processes that a dead guard leaves behind. Only possible on Linux.
 #[cfg(not(target_os = "linux"))]
 pub fn adopt_orphans() -> io::Result<()> {
     Ok(())
@@ -65,32 +66,32 @@ pub fn adopt_orphans() -> io::Result<()> {
 /// Who started a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessOrigin {
-    /// No agent, as far as can be told.
+    /// Not an agent, as far as can be determined.
     NoAgent,
-    /// An agent, with the mark of its session where this host started the guard that is above it and nothing says otherwise.
+    /// An agent, with the mark of its session if this host started the guard above it and no environment carries another mark.
     Agent(Option<String>),
-    /// This host: a command of the workflow, which runs what agents wrote, or what it started.
+    /// This host: a command of the workflow, which runs files that agents wrote, or a child of such a command.
     Host,
 }
 
-/// Whether a process was started by an agent, of this host or another: it is below a session's guard, it or one above it carries the mark
-/// of a session, or it came to this host from a guard that is gone; or by a command that this host runs. What this host itself was started
-/// in does not count.
+/// Whether a process was started by an agent, of this host or another: it is below a session's guard, it or one above it
+/// carries the mark of a session, or it came to this host from a guard that is gone; or by a command that this host runs. The
+/// environment in which this host itself was started does not count.
 ///
-/// A process chooses its own environment, so what stands there can only make it one that may do less: its session is that of the guard
-/// above it, and where it or one between them carries another mark, it has none.
+/// A process chooses its own environment, so a mark there can only reduce its rights: its session is that of the guard above
+/// it, and if it or a process between them carries another mark, it has no session.
 pub fn process_origin(pid: u32) -> ProcessOrigin {
     match cfg!(target_os = "linux") {
         true => origin_of(pid, procfs::look),
-        // Nothing can be told.
+        // Origins are unknown on other systems.
         false => ProcessOrigin::NoAgent,
     }
 }
 
-/// The same with what is known of processes.
+/// The same with the given process information.
 fn origin_of(pid: u32, look: impl Fn(u32) -> Option<ProcessInfo>) -> ProcessOrigin {
-    // What ends on the way up leaves its children to a process above it, so the way is another one then. A person's processes wait for
-    // the answer, and do not end.
+    // A process that ends leaves its children to an ancestor, so the chain changes and is read again. The user's processes wait
+    // for the answer, and do not end.
     for _ in 0..ANCESTRY_ATTEMPTS {
         if let Some(known) = origin_from_ancestors(pid, &look) {
             return known;
@@ -108,7 +109,7 @@ fn origin_from_ancestors(pid: u32, look: impl Fn(u32) -> Option<ProcessInfo>) ->
     let mut next = pid;
     let origin = loop {
         if next == own {
-            // A host asks nothing of itself by its socket.
+            // A host does not send requests to its own socket.
             break if pid == own { ProcessOrigin::NoAgent } else { ProcessOrigin::Host };
         }
         // Whoever started this host may start what asks it.
@@ -147,7 +148,7 @@ struct AgentTraces {
     marks: BTreeSet<Vec<u8>>,
     /// A command of a host, which runs what agents wrote.
     is_of_command: bool,
-    /// A host, or another command of Baton that starts what is not Baton's.
+    /// A host, or another command of Baton that starts other programs.
     is_below_host: bool,
     /// The same without what Baton itself puts between a guard and its agent.
     is_below_nested_host: bool,
@@ -207,7 +208,7 @@ fn is_baton(pid: u32) -> bool {
     own.is_some() && file(&format!("/proc/{pid}/exe")) == own
 }
 
-/// Whether a process is a host, or another command of Baton that starts what is not Baton's. One that launches a host starts and adopts
+/// Whether a process is a host, or another command of Baton that starts other programs. A launcher of a host starts and adopts
 /// nothing else.
 fn is_host(pid: u32) -> bool {
     is_baton(pid) && !is_launcher(pid)
@@ -223,19 +224,19 @@ fn is_launcher(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end() == LAUNCHER)
 }
 
-/// From now on this process only launches a host: what the host finds above itself is no other host.
+/// From now on this process only launches a host, so that the host does not take it for another host above itself.
 ///
 /// # Errors
 /// The system does not let a process name itself.
 pub fn become_launcher() -> io::Result<()> {
     match cfg!(target_os = "linux") {
         true => fs::write("/proc/self/comm", LAUNCHER),
-        // Nothing can be told of the processes above one.
+        // Ancestors are unknown on other systems.
         false => Ok(()),
     }
 }
 
-/// Whether this process was started by one that launches a host, and not by a person or an agent that says so.
+/// Whether this process was started by a launcher of a host, and not by a user or an agent that pretends to be one.
 pub fn is_launched() -> bool {
     let parent = || procfs::look(std::process::id()).map(|own| own.parent);
     !cfg!(target_os = "linux") || parent().is_some_and(|parent| is_baton(parent) && is_launcher(parent))
@@ -249,7 +250,7 @@ pub fn own_marks() -> BTreeSet<String> {
         let values = [SESSION_MARK_VARIABLE, COMMAND_MARK_VARIABLE]
             .into_iter()
             .filter_map(|name| variable(next, name));
-        // After a dot stands what is of one host alone.
+        // The part after a dot belongs to one host.
         marks.extend(values.map(|value| {
             let mark = value.split(|byte| *byte == b'.').next().unwrap_or_default();
             String::from_utf8_lossy(mark).into_owned()
@@ -267,9 +268,9 @@ pub fn descends_from_host() -> bool {
     cfg!(target_os = "linux") && ancestors(std::process::id()).into_iter().any(is_host)
 }
 
-/// Ends, by force, what carries one of these marks, with all that is below it. With `adopted`, also what came to this process from a guard
-/// that is gone. Gives how many there were. All of it is stopped before any of it is ended, and looked for again until there is no more:
-/// what is stopped starts nothing in its place.
+/// Kills the processes that carry one of these marks, with their descendants. With `adopted`, also those that came to this
+/// process from a guard that is gone. Returns their number. All are stopped before any is killed, and the search is repeated
+/// until it finds no more, since stopped processes cannot start replacements.
 pub(crate) fn end(marks: &[String], adopted: bool) -> usize {
     let own = std::process::id();
     let carries = |process: &ProcessInfo| {
@@ -302,7 +303,8 @@ pub(crate) fn end(marks: &[String], adopted: bool) -> usize {
     stopped.len()
 }
 
-/// A child of this process that it did not start: what it starts stays in its session (of the operating system).
+/// Whether a process is a child of this one that it did not start: those that it starts stay in its session (of the operating
+/// system).
 fn is_adopted(process: &ProcessInfo) -> bool {
     process.parent == std::process::id()
         && procfs::look(process.parent).is_some_and(|own| process.session != own.session)
@@ -340,7 +342,7 @@ mod tests {
     use super::*;
     use crate::guard_registry::start_registered;
 
-    /// A shell with this mark, and what it starts: so many that sleep.
+    /// A shell with this mark, and its `below` sleeping descendants.
     #[cfg(target_os = "linux")]
     fn family(mark: &str, script: &str, below: usize) -> (Child, Vec<ProcessInfo>) {
         let mut command = Command::new("sh");
@@ -375,7 +377,7 @@ mod tests {
             found.sort_by(|a, b| a.0.cmp(&b.0));
             found.into_iter().map(|(_, origin)| origin).collect::<Vec<_>>()
         };
-        // Below no guard: a check, or what has outlived its guard.
+        // Not below a guard: a check, or a process that has outlived its guard.
         assert_eq!(origins(), vec![ProcessOrigin::Host; 4]);
         let Ok(((), known)) = start_registered(own.clone(), || Ok::<_, Infallible>(((), guard.id())));
         let of_session = ProcessOrigin::Agent(Some(own.clone()));
@@ -383,7 +385,7 @@ mod tests {
             [ProcessOrigin::Agent(None), of_session.clone(), of_session, ProcessOrigin::Host].to_vec();
         assert_eq!(origins(), wanted);
         drop(known);
-        // Where the environment of the guard itself says otherwise, it is of no session.
+        // If the environment of the guard itself carries another mark, the process has no session.
         let Ok(((), known)) = start_registered(other, || Ok::<_, Infallible>(((), guard.id())));
         assert!(origins().iter().all(|origin| !matches!(origin, ProcessOrigin::Agent(Some(_)))));
         drop(known);
@@ -416,7 +418,7 @@ mod tests {
         let Ok(((), known)) = start_registered(mark.clone(), || Ok::<_, Infallible>(((), guard.pid)));
         assert_eq!(origin_of(asks, dies), ProcessOrigin::Agent(Some(mark.clone())));
         drop(known);
-        // One that ends again and again is no person's.
+        // A chain that keeps changing does not belong to the user.
         let always = |pid| (pid == asks).then(|| at(asks, between));
         assert_eq!(origin_of(asks, always), ProcessOrigin::Agent(None));
         assert_eq!(end(&[mark], false), 1);
@@ -426,7 +428,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn what_starts_another_in_the_place_of_one_that_ends_is_ended_with_it() {
-        // N6: below what carries the mark is what has dropped it.
+        // N6: a descendant of a marked process has dropped the mark.
         let mark = of(Path::new("/a/family"));
         let family = "(trap '' TERM; while :; do env -i sleep 1000; done) & wait";
         let mut marked =
@@ -449,7 +451,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn what_launches_a_host_is_none_and_no_other_process_says_so() {
-        // N6: whatever leads its session once passed for a host in the background, and what is above it for its launcher.
+        // N6: any session leader once passed for a host in the background, and its parent for its launcher.
         let own = std::process::id();
         let name = fs::read_to_string("/proc/self/comm").unwrap();
         assert!(is_baton(own) && is_host(own) && !is_launched());
@@ -476,7 +478,7 @@ mod tests {
         let mark = of(Path::new("/a/known/session"));
         let mut child = Command::new("sleep").arg("600").env(SESSION_MARK_VARIABLE, &mark).spawn().unwrap();
         if cfg!(target_os = "linux") {
-            // Its environment is there a moment after it has begun.
+            // Its environment is readable a moment after its start.
             while variable(child.id(), SESSION_MARK_VARIABLE).is_none() {
                 std::thread::yield_now();
             }

@@ -44,8 +44,8 @@ pub(crate) fn iter_processes() -> impl Iterator<Item = ProcessInfo> {
     entries.filter_map(|entry| look(entry.file_name().to_str()?.parse().ok()?))
 }
 
-/// The children of this process that it did not start on another thread, among them all that came to it. This is fast: what lives for a
-/// millisecond is still there when it is looked at, and is not in a list of every process.
+/// The children of this process that it did not start on another thread, among them all adopted ones. This is fast enough to
+/// see a process that lives for a millisecond, which a list of all processes would miss.
 pub(crate) fn children() -> impl Iterator<Item = ProcessInfo> {
     let own = std::process::id();
     let listed = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();

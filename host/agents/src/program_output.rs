@@ -1,4 +1,4 @@
-//! Asks a program something that it answers without a session: its version, whether somebody is logged in.
+//! Asks a program for data that needs no session: its version, its login state.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -28,7 +28,7 @@ pub(crate) async fn ask(
     answer(program, arguments, environment, limit, false).await.unwrap_or_default()
 }
 
-/// The same, with what it prints on stderr behind it.
+/// The same, with its stderr appended.
 pub(crate) async fn ask_both(
     program: &Path,
     arguments: &[&str],
@@ -51,7 +51,7 @@ async fn answer(
         .envs(environment)
         // What a script begins with (`/usr/bin/env node`) is looked for there.
         .env("PATH", trusted_path(environment.get(OsStr::new("PATH")).map(OsString::as_os_str)))
-        // Nothing can be kept there, nor found: an agent may have left compiled modules beside those of the program.
+        // No compiled modules can be stored or found there: an agent may have left some next to those of the program.
         .env(PYTHON_CACHE_VARIABLE, "/dev/null")
         .current_dir("/")
         .stdin(Stdio::null())
@@ -80,7 +80,7 @@ async fn answer(
             tokio::time::sleep(OUTPUT_DRAIN_TIMEOUT).await;
         };
         let late = tokio::time::sleep(limit);
-        // Told in full, or gone, or too slow: what was told until then counts.
+        // Complete, ended or too slow: the output until then counts.
         tokio::select! {
             () = told => {}
             () = exited => {}

@@ -1,5 +1,5 @@
-//! What can be known before an agent's first session: whether it would begin at all. Asks the agent's own settings, and where these leave
-//! it open the agent itself, unless an agent may have written its program; where nothing is known, the session will tell.
+//! Checks before an agent's first session whether it would begin at all. Reads the agent's own settings and, if these are not
+//! conclusive, asks the agent itself, unless an agent may have written its program; otherwise the session will show it.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -29,12 +29,12 @@ const CLAUDE_KEYS: [&str; 6] = [
     "CLAUDE_CODE_USE_VERTEX",
     "CLAUDE_CODE_USE_FOUNDRY",
 ];
-/// Files below a home that show that somebody logged in there.
+/// Files below a home that show a login.
 const CLAUDE_LOGIN: &str = ".claude/.credentials.json";
 /// Variables that may log Codex in.
 const CODEX_KEYS: [&str; 2] = ["OPENAI_API_KEY", "CODEX_API_KEY"];
 
-/// Finds the agent of a role, and what is known to keep it from beginning. `inherit` is the environment of the host.
+/// Finds the agent of a role, and known obstacles to its start. `inherit` is the environment of the host.
 pub async fn check_ready(role: &Role, inherit: &BTreeMap<OsString, OsString>) -> Result<(), SpawnError> {
     let path = inherit.get(OsStr::new("PATH")).map(OsString::as_os_str);
     match find_program(&role.agent, role, path)? {
@@ -110,7 +110,7 @@ async fn claude(role: &Role, program: &Path, own: &AgentEnvironment<'_>) -> Opti
     if logged_in {
         return None;
     }
-    // A program of somebody's own may take anything for a prompt, and so do versions that do not know the command.
+    // A custom program may take any argument for a prompt, and so do versions that do not know the command.
     let settings = own.home().map(|home| home.join(".claude"));
     if !is_named(program, "claude") || !may_be_asked(program, role, settings) {
         return None;
@@ -235,7 +235,7 @@ mod tests {
         let (_, mend) = of_codex(usual, &role, &[]).await.unwrap();
         assert_eq!(mend, "set it where you start Baton");
         assert_eq!(of_codex(usual, &role, &[("OPENAI_API_KEY", "k")]).await, None);
-        // Nothing is known of what cannot be read.
+        // Unreadable settings give no result.
         for settings in ["", "model_provider = 3", "= no toml", "model_provider = \"other\""] {
             assert_eq!(of_codex(settings, &role, &[]).await, None, "{settings}");
         }

@@ -1,14 +1,13 @@
-//! The relay: the resident part of a `process` agent. A program that takes one prompt and ends has no session; the relay
-//! gives it one. It runs under the guard for as long as the session lasts, starts the program anew for each prompt, and
-//! passes on what the program prints. It understands nothing of it.
+//! The relay: the resident part of a `process` agent. A program that takes one prompt and ends has no session; the relay gives
+//! it one. It runs under the guard for as long as the session lasts, starts the program for each prompt, and passes on its
+//! output without interpreting it.
 //!
-//! It is told prompts as JSON lines on stdin, and ends with its stdin. It tells on stdout, a JSON object a line: that it
-//! is there (`ready`), what the program printed (`out`), and how the program ended (`ended`). The program's stderr is
-//! the relay's own.
+//! It reads prompts as JSON lines on stdin, and ends with its stdin. It writes a JSON object a line to stdout: that it is up
+//! (`ready`), the output of the program (`out`), and the end of the program (`ended`). The program shares the relay's stderr.
 //!
-//! With a terminal, the program's stdout is one, and its stdin too unless the prompt comes there; it leads a session of
-//! its own, whose controlling terminal that is. Nothing is echoed, and escape codes and carriage returns are taken from
-//! what it prints.
+//! With a terminal, the program's stdout is one, and its stdin too unless the prompt comes there; the program leads its own
+//! session, whose controlling terminal that is. Nothing is echoed, and escape codes and carriage returns are removed from its
+//! output.
 
 pub(crate) mod protocol;
 mod running_program;
@@ -89,7 +88,7 @@ async fn relay(program: &PromptProgram) -> anyhow::Result<()> {
                     Some(line) => if let Ok(RunnerCommand::Interrupt) = serde_json::from_str(&line) {
                         running.interrupt();
                     },
-                    // The host is done with it; the guard ends what the program has left.
+                    // The host has closed the session; the guard ends the processes that the program has left.
                     None => return Ok(()),
                 },
             }
@@ -99,7 +98,7 @@ async fn relay(program: &PromptProgram) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Blocks where the host is slow, so that the program waits too.
+/// Blocks if the host is slow, so that the program waits too.
 fn write_event(told: &RunnerEvent) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(told).context("writing a line")?;
     line.push(b'\n');

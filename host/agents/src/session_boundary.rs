@@ -1,5 +1,5 @@
-//! What a boundary needs to know of an agent: its program, its settings, what of its tree must stay as it is. And what is
-//! refused in a boundary, among the agent's other events.
+//! Data of an agent for its boundary: its program, its settings, the protected paths of its tree. Also merges the refusals of a
+//! boundary into the agent's other events.
 
 mod command_settings;
 mod git_paths;
@@ -65,11 +65,11 @@ const CLAUDE_HOME_FILES: [&str; 9] = [
 /// What Codex reads of its folder.
 const CODEX_HOME_FILES: [&str; 7] =
     ["auth.json", "config.toml", "AGENTS.md", "prompts", "rules", "skills", "managed_config.toml"];
-/// What is taken over of Claude Code's own file: who has logged in, and that nobody is to be welcomed.
+/// Keys that are copied from Claude Code's own file: the login, and those that skip the welcome screens.
 const CLAUDE_JSON_KEYS: [&str; 5] =
     ["oauthAccount", "userID", "hasCompletedOnboarding", "customApiKeyResponses", "hasAvailableSubscription"];
 
-/// A boundary, and what is heard from it.
+/// A boundary, and the receiver of its refusals.
 #[derive(Debug)]
 pub struct ActiveBoundary {
     /// Ends with the agent.
@@ -78,7 +78,7 @@ pub struct ActiveBoundary {
     pub refused: RefusalReceiver,
 }
 
-/// Where a boundary is made, and for what.
+/// The place and the purpose of a boundary.
 #[derive(Clone, Debug)]
 pub struct BoundaryContext<'a> {
     /// The folder that is worked in.
@@ -87,17 +87,17 @@ pub struct BoundaryContext<'a> {
     pub workspace: &'a Path,
     /// A folder for this boundary alone.
     pub folder: PathBuf,
-    /// Where an agent keeps its conversations, which outlive the session; nowhere where absent.
+    /// The folder of an agent's conversations, which outlive the session; absent if they are not kept.
     pub conversations: Option<PathBuf>,
     /// This program.
     pub own_exe: &'a Path,
     /// The environment of the host.
     pub environment: &'a BTreeMap<OsString, OsString>,
-    /// Folders of the host's that nobody inside sees.
+    /// Folders of the host that are hidden inside.
     pub hidden: Vec<PathBuf>,
     /// Gets what could not be taken away after the session.
     pub remaining: RemainingPaths,
-    /// The task folder of the run, from the tree; nothing where there is no run.
+    /// The task folder of the run, relative to the tree; none without a run.
     pub task_folder: Option<&'a Path>,
     /// What any role of the run hides.
     pub hide: &'a [String],
@@ -114,10 +114,10 @@ impl<'a> BoundaryContext<'a> {
         self.variable("HOME").map(Path::new).filter(|home| home.is_absolute() && home.parent().is_some())
     }
 
-    /// What a command of the workflow needs to be confined. It is no agent, has no settings, and reports nothing.
+    /// The boundary of a command of the workflow, which is not an agent, has no settings, and reports nothing.
     ///
     /// # Errors
-    /// Not everything can be held that links lead to.
+    /// Some targets of links cannot be protected.
     pub fn for_command(self, sandbox: &'a Sandbox) -> Result<BoundaryRequest<'a>, UnheldTargets> {
         let targets = sandbox.network.clone().unwrap_or_default();
         let inbox = self
@@ -150,7 +150,7 @@ impl<'a> BoundaryContext<'a> {
         Ok(BoundaryRequest { programs, scripts, mounts, open: open.into_iter().collect(), ..wanted })
     }
 
-    /// What nobody who is confined makes or changes, from the tree.
+    /// The paths that no confined process may create or change, relative to the tree.
     pub fn kept(&self, sandbox: &Sandbox) -> Vec<PathBuf> {
         // Before the first session of the run, which is refused if this is not all.
         let (mut kept, _) = self.protected(sandbox, &TreeRepositories::of(self.tree, self.environment));
@@ -184,7 +184,8 @@ impl<'a> BoundaryContext<'a> {
         // In its place, a file names another repository.
         anchors
             .extend(JUJUTSU_FOLDERS.iter().map(PathBuf::from).filter(|path| self.tree.join(path).is_dir()));
-        // A bare repository among the files is one for whoever runs git there next; without its HEAD it is none.
+        // A bare repository among the files is used by the next process that runs git there; without its HEAD it is not a
+        // repository.
         planted.push(PathBuf::from(HEAD));
         if !self.tree.join(".git").exists() {
             planted.push(PathBuf::from(".git"));
@@ -224,7 +225,8 @@ impl<'a> BoundaryContext<'a> {
         })
     }
 
-    /// Makes what is mounted in the tree, and in the repository of the workspace, if it is one. What cannot be made is taken away if it appears.
+    /// Creates the mount points in the tree, and in the repository of the workspace, if it is one. A path that cannot be
+    /// created is removed if it appears.
     fn make_ready(&self, sandbox: &Sandbox, repositories: &TreeRepositories) {
         if let Some(folder) = self.task_folder.filter(|_| sandbox.level == SandboxLevel::Strict) {
             make_folder(self.tree, &folder.join(INBOX));
@@ -283,7 +285,8 @@ impl<'a> BoundaryContext<'a> {
         // Those of a home that is kept in a repository, and a program of Baton that was built here.
         let of_host = self.own_settings().into_iter().chain([self.own_exe.to_owned()]);
         paths.extend(of_host.flat_map(|path| within(self.tree, &path)));
-        // A link leads to what is really read. The link itself cannot be held; one that is exchanged is put back.
+        // The target of a link is the file that is really read. The link itself cannot be protected; an exchanged one is
+        // restored.
         let followed = add_linked_targets(self.tree, &mut paths);
         // What is hidden by a link is hidden from the next run only if the link is still there.
         let hidden = listed_paths(Some(self.hide), self.home(), self.tree);
@@ -318,7 +321,7 @@ impl<'a> BoundaryContext<'a> {
         Some(self.config_folder()?.join("baton/config.toml"))
     }
 
-    /// What the host and its git read of the user and run by, whether it is there or not.
+    /// The user's settings that the host and its git read, whether the files exist or not.
     fn settings_of_host(&self) -> Vec<PathBuf> {
         let folders = self.config_folder().map(|folder| ["baton", "git"].map(|name| folder.join(name)));
         let file = self.home().map(|home| home.join(".gitconfig"));
@@ -326,16 +329,17 @@ impl<'a> BoundaryContext<'a> {
         folders.into_iter().flatten().chain(file).chain(of_git).collect()
     }
 
-    /// What the repository of the workspace has for this work tree alone, from the workspace; nothing if it is none of its work trees.
+    /// The folder of the workspace's repository for this work tree alone, relative to the workspace; none if this is not one of
+    /// its work trees.
     fn own_of_tree(&self) -> Option<PathBuf> {
-        // The host has just written it, where it was changed.
+        // If the link was changed, the host has just rewritten it.
         let link = text_of(&self.tree.join(".git"), LINK_BYTES_MAX)?;
         let own = git_link::named_by(link.as_bytes())?.strip_prefix(self.workspace).ok()?;
         (own.parent() == Some(Path::new(".git/worktrees"))).then(|| own.to_owned())
     }
 
-    /// The repository of a work tree, which lies in the workspace: what a commit on a branch of the run writes can be written,
-    /// and the rest only be read.
+    /// The repository of a work tree, which lies in the workspace: paths that a commit on a branch of the run writes are
+    /// writable, and the rest is read-only.
     fn repository(&self) -> Vec<ExternalMount> {
         let Some(own) = self.own_of_tree() else { return Vec::new() };
         let beside = |path: PathBuf, writable| {
@@ -348,8 +352,8 @@ impl<'a> BoundaryContext<'a> {
         let packs = shared_packs(self.workspace, Path::new(".git"));
         written.extend(packs.into_iter().map(|path| beside(path, false)));
         if let Some([reflogs, branches]) = self.branches() {
-            // No part writes a folder that has branches of other runs: it could exchange that one. And no part writes the reflogs, which
-            // the host writes for all of them: its git appends to whatever is there.
+            // No sub-phase may write a folder with branches of other runs, since it could exchange them. And none may write the
+            // reflogs, which the host writes for all of them: its git appends to any file there.
             written.push(ExternalMount { fresh: true, ..in_git(&reflogs) });
             written.push(in_git(&branches));
         }
@@ -405,7 +409,7 @@ pub(crate) fn runs_agent(agent: &AgentKind, name: &str) -> bool {
     }
 }
 
-/// What of Claude Code's file the session gets: nothing of other projects, and no servers that start programs.
+/// The part of Claude Code's file for the session: no data of other projects, and no servers that start programs.
 fn filtered_claude_json(text: &[u8]) -> String {
     let whole: Map<String, Value> = serde_json::from_slice(text).unwrap_or_default();
     let kept = whole.into_iter().filter(|(key, _)| CLAUDE_JSON_KEYS.contains(&key.as_str()));
@@ -419,14 +423,15 @@ fn of_server(server: &RoleServer, path: Option<&OsStr>, tree: &Path) -> Vec<Path
     program.into_iter().chain(args.iter().filter(|word| is_package(word)).map(PathBuf::from)).collect()
 }
 
-/// A whole path of a program's packages. Other arguments are no program, and a workflow could name any file by them.
+/// Whether an argument is an absolute path of a program's packages. Other arguments are not programs, and a workflow could name
+/// any file by them.
 fn is_package(word: &str) -> bool {
     let path = Path::new(word);
     path.is_absolute() && path.components().any(|part| part.as_os_str() == PACKAGES)
 }
 
-/// Puts what is refused among the agent's events. Gives where its driver sends those; its end comes last, and the boundary
-/// ends with it.
+/// Merges the refusals into the agent's events. Returns the channel for its driver's events; the end event comes last, and the
+/// boundary ends with it.
 pub(crate) fn attach_boundary(
     confined: ActiveBoundary,
     session: SessionId,
@@ -443,7 +448,7 @@ pub(crate) fn attach_boundary(
                 told = taken.recv() => {
                     let Some(told) = told else { break };
                     if matches!(told.1, DriverEvent::Exited(_)) {
-                        // What was asked for before the end is told before it.
+                        // Refusals from before the end are sent before it.
                         while let Ok(refusal) = refused.try_recv() {
                             let _ = to.send(event(refusal)).await;
                         }

@@ -1,4 +1,4 @@
-//! The files of a session folder, private to the user: who guards the agent, how it ended, what it printed.
+//! The files of a session folder, private to the user: the agent's guard, its exit and its output.
 
 use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -15,11 +15,12 @@ const SUPERVISOR_FILE_NAME: &str = "guard.json";
 /// Name of the [`ExitFile`].
 const EXIT: &str = "exit.json";
 
-/// A log of what an agent printed or was told is cut off at this size: it helps a person to find out what happened, and
-/// must not fill the disk.
+/// A log of an agent's output or input is cut off at this size: it helps the user to find out what happened, and must not fill
+/// the disk.
 pub(crate) const LOG_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A regular file that somebody else wrote, of at most so many bytes; nothing where it is another thing, or larger.
+/// The text of a regular file that another process wrote, of at most `max_bytes` bytes; none if it is not a regular file, or
+/// larger.
 pub(crate) fn text_of(file: &Path, max_bytes: u64) -> Option<String> {
     let mut text = String::new();
     let file = open_plain(file).ok()?;
@@ -106,7 +107,7 @@ fn write(folder: &Path, name: &str, content: &impl Serialize) -> io::Result<()> 
     fs::rename(&temporary, folder.join(name))
 }
 
-/// Makes a folder for this user alone, with what is missing above it.
+/// Makes a folder for this user alone, with its missing parents.
 pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -121,14 +122,14 @@ pub type SecretMask = for<'a> fn(&'a str) -> Cow<'a, str>;
 /// A line that is longer is masked and written in pieces of this size.
 const LINE_BYTES: usize = 4 * 1024 * 1024;
 
-/// A block of a PEM file is held back until its end is there, since only the whole of it tells a private key; this
-/// much at most. Certificate bundles are larger, and are written as they come.
+/// A block of a PEM file is held back until it is complete, since a private key is recognised only as a whole; at most this
+/// many bytes. Certificate bundles are larger, and are written as they come.
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// A log of bounded size, without secrets. A full disk costs the log, never the session.
 #[derive(Debug)]
 pub(crate) struct SessionLog {
-    /// None once there is no room.
+    /// None once the log is full.
     file: Option<File>,
     bytes_left: u64,
     mask: SecretMask,
@@ -137,13 +138,12 @@ pub(crate) struct SessionLog {
 }
 
 impl SessionLog {
-    /// Begins anew.
+    /// Creates an empty log.
     pub(crate) fn create(folder: &Path, name: &str, mask: SecretMask) -> Self {
         Self { file: private(&folder.join(name)).ok(), bytes_left: LOG_BYTES, mask, unwritten: Vec::new() }
     }
 
-    /// Appends, where there is room. The write goes to the page cache and is not waited for; a line is written when it
-    /// is whole.
+    /// Appends, if there is room. The write goes to the page cache without a sync; a line is written when it is whole.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         if self.file.is_none() {
             return;
@@ -159,7 +159,7 @@ impl SessionLog {
         self.put(ready);
     }
 
-    /// Masks and writes the first bytes of what is held.
+    /// Masks and writes the first of the held-back bytes.
     fn put(&mut self, bytes: usize) {
         let ready: Vec<u8> = self.unwritten.drain(..bytes).collect();
         let Some(file) = &mut self.file else { return };
@@ -196,7 +196,7 @@ impl Drop for SessionLog {
     }
 }
 
-/// Where a block of a PEM file begins that has not ended yet. One within a line of JSON is whole with its line.
+/// The beginning of a PEM block that has not ended yet. A block within a line of JSON is complete with its line.
 fn open_block(lines: &[u8]) -> Option<usize> {
     let mut open = None;
     let mut at = 0;

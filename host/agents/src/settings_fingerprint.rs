@@ -1,5 +1,5 @@
-//! The settings of agents in a folder, as they are: by what stands there an agent runs commands as soon as it begins, whatever its role
-//! allows. Read-only: what has changed is for a person to look at.
+//! Fingerprints of the settings of agents in a folder: through these settings an agent may run commands as soon as it begins,
+//! regardless of its role's permissions. Read-only: the user reviews changes.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
@@ -20,13 +20,13 @@ use crate::session_files::open_plain;
 const EXCLUDED_NAMES: [&str; 2] = [".baton", ".git"];
 /// A file that is larger is known by its metadata.
 const BYTES_MAX: u64 = 4 << 20;
-/// Of each name at most this much is looked at.
+/// Limits on the data that is read for each name.
 const BOUNDS: Bounds = Bounds { single: 20_000, entries: 200_000, joint_bytes: 128 << 20 };
 
-/// What is noted of a name below which there are more entries than are looked at: changes there can go unseen.
+/// The fingerprint of a name with more entries below it than are read: changes there can go unseen.
 pub const TOO_MANY_SETTINGS: &str = "too many entries";
 
-/// How much of a name is looked at.
+/// How much is read for a name.
 #[derive(Clone, Copy)]
 struct Bounds {
     /// Entries that have a fingerprint of their own. What comes after them has a joint one.
@@ -37,12 +37,12 @@ struct Bounds {
     joint_bytes: u64,
 }
 
-/// There are more entries than are looked at.
+/// There are more entries than are read.
 struct TooMany;
 
-/// What stands at each path below the tree where agents look for settings, and at those that commands in the settings name: the digest of a
-/// file, where a link leads. Folders of packages, and what is beyond a bound, have one fingerprint together; at a name with more than that,
-/// [`TOO_MANY_SETTINGS`].
+/// Fingerprints of each path below the tree in which agents look for settings, and of the paths that commands in the settings
+/// name: the digest of a file, the target of a link. Folders of packages, and entries beyond a bound, have one fingerprint
+/// together; at a name with more than that, [`TOO_MANY_SETTINGS`].
 pub fn settings_of_agents(tree: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = settings_within(tree, BOUNDS);
     let commands = CommandFiles::of_settings(tree);
@@ -51,7 +51,7 @@ pub fn settings_of_agents(tree: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// What stands at each of these paths below a tree, which are relative to it, and below them: as [`settings_of_agents`] tells it.
+/// Fingerprints at and below each of these paths, which are relative to the tree, as of [`settings_of_agents`].
 pub fn fingerprints_at<'p>(
     tree: &Path,
     paths: impl IntoIterator<Item = &'p PathBuf>,
@@ -68,7 +68,7 @@ fn settings_within(tree: &Path, bounds: Bounds) -> BTreeMap<PathBuf, String> {
 struct Walk<'a> {
     tree: &'a Path,
     name: &'a Path,
-    /// What is looked at next is the last one.
+    /// The last one is read next.
     pending: Vec<Entry>,
     left: Bounds,
     single: BTreeMap<PathBuf, String>,
@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What is in a folder is looked at next, in the order of its names.
+    /// Reads the entries of a folder next, in the order of their names.
     fn push_children(&mut self, folder: &Path, joint: Option<&Path>) -> Result<(), TooMany> {
         let names = sorted_names(&self.tree.join(folder), self.left.entries)?;
         self.left.entries = self.left.entries.saturating_sub(names.len());
@@ -208,8 +208,8 @@ impl fmt::Display for JointFingerprint {
     }
 }
 
-/// The digest of a file of at most so many bytes, and the metadata of what is larger or no file. Of a link, where it leads and what is
-/// there. Of a folder, that it is one: what is in it has a fingerprint itself.
+/// The digest of a file of at most `bytes_max` bytes, or the metadata of a larger or special file. For a link, its target and
+/// the fingerprint of that. For a folder, only that it is one: its entries have their own fingerprints.
 fn fingerprint(at: &Path, about: &Metadata, bytes_max: u64) -> String {
     if about.is_symlink() {
         let to = fs::read_link(at).unwrap_or_default();

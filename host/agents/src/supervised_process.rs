@@ -24,15 +24,15 @@ use crate::program_lookup::Invocation;
 use crate::session_files::{ExitFile, SupervisorFile, private_folder};
 use crate::supervisor::{GRACE, HOST_FD};
 
-/// How often a group is looked at that its guard has left.
+/// Poll interval for a group whose guard is gone.
 const GROUP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How often at most: a process that cannot be killed (stuck in the kernel) must not hold the host for ever.
+/// Maximum number of polls: a process that cannot be killed (stuck in the kernel) must not block the host without end.
 const GROUP_POLLS_MAX: u32 = 500;
 /// Looks in a row that find nothing, after which nothing is left.
 const EMPTY_SCANS_TO_STOP: u32 = 5;
 
-/// A process that runs under its guard, before anybody talks to it.
+/// A process that runs under its guard, before a driver takes it over.
 #[derive(Debug)]
 pub(crate) struct SupervisedProcess {
     pub(crate) stdin: ChildStdin,
@@ -48,7 +48,7 @@ pub(crate) struct ProcessMonitor {
     /// While this is open the guard knows that the host lives.
     host: PipeWriter,
     group: u32,
-    /// While this is there, what is below the guard is known to be of this session.
+    /// While this exists, descendants of the guard are known to belong to this session.
     registration: GuardRegistration,
     session_dir: PathBuf,
 }
@@ -63,7 +63,7 @@ pub(crate) struct EndRequest {
 }
 
 impl SupervisedProcess {
-    /// Starts the guard, and with it the agent. Fails only where the guard itself cannot be started.
+    /// Starts the guard, and with it the agent. Fails only if the guard itself cannot be started.
     pub(crate) fn start(
         launch: &AgentLaunch,
         agent: &Invocation,
@@ -95,7 +95,7 @@ impl SupervisedProcess {
         command.env_clear().envs(environment).current_dir(&launch.workspace);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if guard == this_program(&launch.own_exe).as_os_str() {
-            // Where it lies is what people read in a list of processes.
+            // The path that people see in a list of processes.
             std::os::unix::process::CommandExt::arg0(&mut command, &launch.own_exe);
         }
         // A group of its own: a Ctrl-C in the terminal is for the host, which ends its agents in order.
@@ -135,8 +135,8 @@ impl SupervisedProcess {
 }
 
 impl ProcessMonitor {
-    /// Waits until the process is gone, or ends it when that is asked for. `closing` is set before, so that whoever
-    /// talks to the agent says goodbye and closes its stdin; `gone` is set when nothing is left.
+    /// Waits until the process is gone, or ends it on request. `closing` is set before that, so that the driver takes leave of
+    /// the agent and closes its stdin; `gone` is set when no process is left.
     pub(crate) async fn supervise(
         self,
         mut end: mpsc::Receiver<EndRequest>,
@@ -155,7 +155,7 @@ impl ProcessMonitor {
                 let waited = tokio::select! {
                     status = child.wait() => Some(status),
                     () = tokio::time::sleep(asked.grace) => None,
-                    // Asked again: whoever asks has no patience left.
+                    // A second request: the grace time is over.
                     _ = end.recv() => None,
                 };
                 match waited {
@@ -211,7 +211,7 @@ async fn kill_escaped(mark: String, lost_guard: bool) {
     }
 }
 
-/// Ends what is left of the group where somebody killed the guard.
+/// Ends the rest of the group if the guard was killed.
 async fn kill_group(group: u32) {
     for _ in 0..GROUP_POLLS_MAX {
         if procfs::members(group).is_empty() {

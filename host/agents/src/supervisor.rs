@@ -1,13 +1,13 @@
-//! The guard: a small process between the host and an agent. It ends the agent, and all that the agent started, when
-//! the host is gone, when it is told to, and when the agent itself has ended. It reads nothing that the agent prints.
+//! The guard: a small process between the host and an agent. It ends the agent, and all that the agent started, when the host
+//! is gone, when the host asks for it, and when the agent itself has ended. It does not read the agent's output.
 //!
-//! - The host holds the write end of a pipe whose read end is the guard's file descriptor 3. Its end of file is the
-//!   host's death, however it died.
+//! - The host holds the write end of a pipe whose read end is the guard's file descriptor 3. Its end of file means that the
+//!   host died, in whatever way.
 //! - The guard leads a process group of its own, so a Ctrl-C in the terminal reaches neither it nor the agent.
-//! - On Linux it is the reaper of its descendants: what an agent puts into another group or session and leaves behind
-//!   comes back to it, and is ended too.
-//! - It exits with the agent's code, or with 128 + n where signal n ended the agent, or with 127 where the agent could
-//!   not be started; `exit.json` in the session folder tells these apart.
+//! - On Linux it is the reaper of its descendants: processes that an agent puts into another group or session and leaves behind
+//!   are reparented to it, and are ended too.
+//! - It exits with the agent's code, or with 128 + n if signal n ended the agent, or with 127 if the agent could not be
+//!   started; `exit.json` in the session folder tells these apart.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -128,7 +128,8 @@ fn arguments(
     Ok((session_dir, command))
 }
 
-/// The descriptors that the guard was started with, beside the three streams. Elsewhere than on Linux only its pipe is known.
+/// The descriptors that the guard was started with, besides the three streams. On other systems than Linux only its pipe is
+/// known.
 fn inherited() -> Vec<i32> {
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -157,7 +158,7 @@ fn write_supervisor_file(session_dir: &Path) -> io::Result<()> {
     SupervisorFile { group: own, started, session, boot: procfs::boot() }.write(session_dir)
 }
 
-/// Takes notice of every child that has ended; true where none is left.
+/// Reaps every child that has ended; true if none is left.
 fn reap(agent: u32, exit: &mut Option<ExitFile>) -> bool {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {

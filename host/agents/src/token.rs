@@ -1,4 +1,4 @@
-//! What nobody can guess, for who is to be known by it.
+//! Random tokens that cannot be guessed, to authenticate their holder.
 
 use std::io;
 

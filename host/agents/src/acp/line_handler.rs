@@ -1,5 +1,5 @@
-//! Decodes an agent's lines, passes on those that the protocol crate has to see, and learns from them what the agent
-//! can do. Answers nothing.
+//! Decodes an agent's lines, passes on those that the protocol crate needs, and learns the agent's capabilities from them.
+//! Sends no answers.
 
 use baton_core::facts::{AgentEvent, Capabilities, TokenUsage};
 use baton_streams::{AcpDecoder, Decoder as _};
@@ -12,7 +12,7 @@ use crate::driver::{LineHandler, SharedDecoder};
 /// How an agent takes the wish to compact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CompactionSupport {
-    /// `/compact`, and what is to be kept.
+    /// `/compact` with instructions on what to keep.
     WithInstructions,
     /// `/compact` alone.
     WithoutInstructions,
@@ -23,7 +23,7 @@ pub(super) enum CompactionSupport {
 pub(super) struct AcpProtocolState {
     decoder: AcpDecoder,
     capabilities: Capabilities,
-    /// None where it cannot be asked to.
+    /// None if the agent cannot be asked to compact.
     pub(super) compaction: Option<CompactionSupport>,
     /// A session is open.
     open: bool,
@@ -35,7 +35,7 @@ pub(super) struct AcpProtocolState {
 const AUTH_REQUIRED: [&str; 2] = ["authentication_failed", "-32000"];
 
 impl AcpProtocolState {
-    /// With what is known before the agent has told anything.
+    /// With the capabilities that are known before the agent's first message.
     pub(super) fn new(capabilities: Capabilities) -> Self {
         let compaction = capabilities.compacts.then_some(CompactionSupport::WithInstructions);
         let decoder = AcpDecoder::new();
@@ -55,14 +55,14 @@ impl AcpProtocolState {
         self.calls.take(line);
         if !self.open {
             self.open = out[before..].iter().any(|event| matches!(event, AgentEvent::Ready { .. }));
-            // Part of saying hello: it is answered with a login, and told only where that fails.
+            // Part of the handshake: the driver answers it with a login, and reports it only if that fails.
             let is_part = |event: &AgentEvent| matches!(event, AgentEvent::Signal(signal) if AUTH_REQUIRED.contains(&&*signal.code));
             let told = out.split_off(before);
             out.extend(told.into_iter().filter(|event| !is_part(event)));
         }
     }
 
-    /// Learns from what a line said. What an agent has once reported it can report.
+    /// Learns capabilities from a line: what an agent has reported once, it can report.
     fn learn(&mut self, line: &[u8], before: usize, out: &mut Vec<AgentEvent>) {
         let mut told = self.capabilities;
         for event in &out[before..] {
@@ -72,7 +72,7 @@ impl AcpProtocolState {
                 _ => {}
             }
         }
-        // The list of commands is no event, so a line that was one need not be read again.
+        // The list of commands is not an event, so a line that gave an event need not be read again.
         if out.len() == before
             && let Ok(CommandListMessage { params: CommandListParams { update } }) =
                 serde_json::from_slice(line)

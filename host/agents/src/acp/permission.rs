@@ -1,4 +1,4 @@
-//! Answers an agent's permission requests from what its role may do. Asks nobody.
+//! Answers an agent's permission requests from the permissions of its role, without asking the user.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) struct AcpPermissions {
     pub(super) protocol_state: SharedDecoder<AcpProtocolState>,
 }
 
-/// How long what is allowed may stay allowed.
+/// How long a permission lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AllowedUse {
     Once,
@@ -42,7 +42,7 @@ enum AllowedUse {
 }
 
 impl AcpPermissions {
-    /// Answers a permission request from the role, never by asking somebody who is not there. A refusal has its reason in `_meta`.
+    /// Answers a permission request from the role, since no user is present to be asked. A refusal has its reason in `_meta`.
     pub(super) fn answer(&self, request: &RequestPermissionRequest) -> RequestPermissionResponse {
         let judged = self.judge(request);
         // Once rather than always: the next request is answered by the same rule.
@@ -67,7 +67,7 @@ impl AcpPermissions {
         RequestPermissionResponse::new(outcome).meta(judged.err().map(reason))
     }
 
-    /// Judges a call by all that was told of it, in the request and before. The error says why it is refused.
+    /// Judges a call by all data about it, from the request and from earlier messages. The error says why it is refused.
     fn judge(&self, request: &RequestPermissionRequest) -> Result<AllowedUse, String> {
         if self.permission == Permission::Full {
             return Ok(AllowedUse::Always);
@@ -111,7 +111,8 @@ impl AcpPermissions {
         self.judge_edit(&call, &inputs, input_use, files).map(|()| AllowedUse::Once)
     }
 
-    /// Whether a call is a command that may be run, in the workspace, and nothing beside it. Told twice, it may be run as told each time.
+    /// Checks that a call is only a command that may be run, in the workspace. If several inputs were reported, each of them
+    /// must be allowed.
     fn judge_command(&self, inputs: &[Value]) -> Result<(), String> {
         let is_in_work = |folder: &str| real_path(Path::new(folder), &self.workspace).is_some();
         let mut has_one = false;
@@ -134,7 +135,7 @@ impl AcpPermissions {
             .ok_or_else(|| "the call is a command, and `rawInput.command` does not name it".to_owned())
     }
 
-    /// Whether an edit names `files` that it is of, and nothing that it names is elsewhere.
+    /// Checks that an edit names its `files`, and that no path in it is outside of the workspace.
     fn judge_edit(
         &self,
         call: &CallRecord,
@@ -189,7 +190,7 @@ fn expect_known(unknown: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The kinds that were told of a call, each once.
+/// The kinds that were reported for a call, each once.
 fn kinds_of(call: &CallRecord) -> Vec<ToolKind> {
     let kind = |told: &String| serde_json::from_value(json!(told)).unwrap_or_default();
     let mut kinds: Vec<ToolKind> = Vec::new();
@@ -201,7 +202,7 @@ fn kinds_of(call: &CallRecord) -> Vec<ToolKind> {
     if kinds.is_empty() { vec![ToolKind::Other] } else { kinds }
 }
 
-/// Whether what was told of a call says that it goes to this MCP server, and nothing of it says another. Each agent says it in its own way.
+/// Whether the data of a call names this MCP server, and no other. Each agent has its own form for that.
 fn is_of_server(call: &CallRecord, inputs: &[Value], server: &str) -> bool {
     // The adapter of Claude Code names the server.
     if !call.servers.is_empty() {
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_request_is_judged_by_all_that_was_told_of_its_call() {
-        // N6: a request that named its call by the id alone was judged by less than what the agent would run.
+        // N6: a request that named its call by the id alone was judged by only a part of what the agent would run.
         let permissions = permissions(Permission::Edit, Path::new("/w/work"));
         let edit = || json!({ "kind": "edit", "rawInput": { "path": "a.txt" } });
         let allowed = [
@@ -527,7 +528,7 @@ mod tests {
 
     #[test]
     fn nothing_but_baton_s_own_tools_is_allowed_always() {
-        // N6: what an agent may always do it asks for no more.
+        // N6: after a permanent permission, an agent no longer asks.
         let answer = |permission: Permission, call: Value| {
             let options = json!([{ "optionId": "y", "name": "Always", "kind": "allow_always" }]);
             let request = json!({ "sessionId": "a", "toolCall": call, "options": options });

@@ -1,4 +1,4 @@
-//! What the input of a call says, whatever keys an agent has for it: whether it is a command, and what it may be about.
+//! Interprets the input of a call, for the different keys of agents: whether it is a command, and which paths it may affect.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const COMMAND_KEYS: [&str; 15] = [
     "shell",
     "shellcommand",
 ];
-/// What Codex says of a command beside it.
+/// Keys of Codex with further data on a command.
 const CODEX_KEYS: [&str; 4] =
     ["availabledecisions", "commandactions", "parsedcmd", "proposedexecpolicyamendment"];
 const FOLDER_KEYS: [&str; 3] = ["cwd", "workdir", "workingdirectory"];
@@ -51,7 +51,7 @@ const FILE_KEYS: [&str; 24] = [
     "targetfile",
     "to",
 ];
-/// Keys of what is said about a call.
+/// Keys of remarks about a call.
 const REMARK_KEYS: [&str; 10] = [
     "commanddescription",
     "description",
@@ -102,7 +102,7 @@ const CHOICE_KEYS: [&str; 15] = [
     "status",
     "type",
 ];
-/// Keys of where something is looked for, beside files, and of what is looked for, thought or planned.
+/// Keys of search locations other than files, and of search terms, thoughts or plans.
 const LOOK_KEYS: [&str; 58] = [
     "activeform",
     "agent",
@@ -165,7 +165,7 @@ const LOOK_KEYS: [&str; 58] = [
 ];
 /// Keys of the text that a file has before it is removed.
 const REMOVED_TEXT_KEYS: [&str; 4] = ["before", "content", "oldcontent", "oldtext"];
-/// Keys of what is read from a file or written to it.
+/// Keys of text that is read from a file or written to it.
 const TEXT_KEYS: [&str; 26] = [
     "after",
     "aiproposedcontent",
@@ -194,7 +194,7 @@ const TEXT_KEYS: [&str; 26] = [
     "replacement",
     "text",
 ];
-/// Keys of a text that names files in lines of its own.
+/// Keys of a text that names files in separate lines.
 const PATCH_KEYS: [&str; 5] = ["diff", "input", "patch", "patchtext", "unifieddiff"];
 /// How such lines begin.
 const PATCH_HEADS: [&str; 12] = [
@@ -226,7 +226,7 @@ pub(super) enum InputUse {
 /// What the strings of an input name.
 #[derive(Debug, Default)]
 pub(super) struct NamedPaths<'a> {
-    /// Everything that could be a path, also what is none.
+    /// Every text that could be a path, even if it is none.
     pub(super) possible: Vec<&'a str>,
     /// What is one.
     pub(super) certain: Vec<&'a str>,
@@ -286,7 +286,7 @@ pub(super) fn names_shell(tool: &str) -> bool {
     SHELL_WORDS.iter().any(|word| tool.contains(word))
 }
 
-/// The first key of an input by which something may go with its command that makes another one of it; none where nothing does.
+/// The first key of an input whose value may change the meaning of its command; none if there is no such key.
 pub(super) fn key_beside_command(input: &Value) -> Option<&str> {
     let Some(fields) = input.as_object() else { return (!is_idle(input)).then_some("rawInput") };
     let is_known = |key: &str, value: &Value| match value {
@@ -308,7 +308,7 @@ pub(super) fn folders_of(input: &Value) -> impl Iterator<Item = Option<&str>> {
     folders.map(|(_, value)| value.as_str())
 }
 
-/// What the input of a call that is no command names, and what of it is not known to be harmless.
+/// The paths that the input of a call other than a command names, including all texts that are not known to be harmless.
 pub(super) fn paths_of(input: &Value, input_use: InputUse) -> NamedPaths<'_> {
     let mut named = NamedPaths::default();
     add_paths(&mut named, "", input, input_use);
@@ -359,7 +359,7 @@ fn add_path<'a>(named: &mut NamedPaths<'a>, key: &'a str, text: &'a str, input_u
     }
 }
 
-/// Whether what stands under the key of a patch is one. `input` could be anything.
+/// Whether the text under the key of a patch is one. `input` could be anything.
 fn is_patch(key: &str, text: &str) -> bool {
     let text = text.trim();
     let is_head = |head: &&str| text.starts_with(head.trim_end());
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn only_what_is_known_goes_with_a_command() {
-        // N6: what the adapters of Claude Code and of Codex tell; and what makes another command of it.
+        // N6: the data that the adapters of Claude Code and of Codex send; and data that changes the command.
         for beside in [
             json!({ "description": "Run it", "timeout": 1000, "run_in_background": true }),
             json!({ "cwd": "/w", "source": "unified_exec_startup", "process_id": "29241" }),

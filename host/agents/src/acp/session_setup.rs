@@ -1,4 +1,4 @@
-//! Opens a session, or takes one of before up again: says hello, logs in where a key alone is needed, chooses mode and model. Sends no prompt.
+//! Opens a session, or resumes an earlier one: handshake, login if a key is enough, choice of mode and model. Sends no prompt.
 
 use std::path::PathBuf;
 
@@ -23,10 +23,10 @@ const READ_ONLY: &[&str] = &["plan", "read-only"];
 /// Modes in which it also edits files of the workspace.
 const EDIT: &[&str] = &["acceptEdits", "autoEdit", "auto_edit", "workspace-write"];
 
-/// Modes in which it does what it wants.
+/// Modes without restrictions.
 const FULL: &[&str] = &["bypassPermissions", "yolo", "agent-full-access", "full-access"];
 
-/// Means "edit" where it stands beside `full-access`, and elsewhere something else in each agent.
+/// Means "edit" if `full-access` is offered as well; otherwise its meaning differs between agents.
 const AUTO: &str = "auto";
 
 /// What a session is opened with.
@@ -39,7 +39,7 @@ pub(super) struct AcpSessionOptions {
     pub(super) own_server: Option<String>,
     model: Option<String>,
     mcp_servers: Vec<AcpMcpServer>,
-    /// The session that it goes on in, as the agent calls it.
+    /// The agent's id of the session that is continued.
     conversation: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn open(
     let closes = can.session_capabilities.close.is_some();
     let way = match &opening.conversation {
         None => SessionOpenMethod::New,
-        // It says nothing of what was said before, where it can leave that out.
+        // `resume`, if supported, does not repeat the earlier messages.
         Some(conversation) if can.session_capabilities.resume.is_some() => {
             SessionOpenMethod::Resume(conversation)
         }
@@ -118,7 +118,7 @@ enum SessionOpenMethod<'a> {
     Load(&'a str),
 }
 
-/// What is told of a session that goes on has the form of a new one.
+/// Requests a session; the answer for a resumed one is converted to that of a new one.
 async fn request_session(
     agent: &ConnectionTo<Agent>,
     opening: &AcpSessionOptions,
@@ -147,7 +147,7 @@ async fn request_session(
     }
 }
 
-/// Logs in with a key from the environment, the only way that needs nobody. The agent's own error tells of the others.
+/// Logs in with a key from the environment, the only way without a user. The agent's own error describes the others.
 async fn log_in(agent: &ConnectionTo<Agent>, methods: &[AuthMethod]) -> Result<(), Error> {
     let with_key = |method: &&AuthMethod| method.id().0.replace('_', "-").contains("api-key");
     let mut last = Error::auth_required();
@@ -200,7 +200,7 @@ fn option<'a>(
     new.config_options.iter().flatten().find(|option| option.category.as_ref() == Some(category))
 }
 
-/// The mode that fits, where the agent offers one.
+/// The mode for a permission, if the agent offers one.
 fn mode_for(permission: Permission, offered: &[String]) -> Option<&str> {
     let is_offered = |name: &&&str| offered.iter().any(|offered| offered == **name);
     let wanted = match permission {
@@ -214,8 +214,8 @@ fn mode_for(permission: Permission, offered: &[String]) -> Option<&str> {
     found.or(auto_is_edit.then_some(AUTO))
 }
 
-/// Takes the fitting mode. Where there is none the agent asks before it does something, and is answered from the role; an
-/// agent that would not even ask is not worked with.
+/// Chooses the mode for the permission. Without such a mode, the agent asks before each action, and is answered from the role;
+/// an agent in a mode in which it does not ask is refused.
 async fn choose_mode(
     agent: &ConnectionTo<Agent>,
     permission: Permission,
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(by_permission(&codex), ["read-only", "workspace-write", "agent-full-access"]);
         assert_eq!(by_permission(&old_codex), ["read-only", "auto", "full-access"]);
         assert_eq!(by_permission(&gemini), ["plan", "autoEdit", "yolo"]);
-        // A mode that nobody knows is left alone.
+        // An unknown mode is not changed.
         assert_eq!(by_permission(&["auto", "build"]), ["", "", ""]);
     }
 }

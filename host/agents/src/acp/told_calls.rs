@@ -46,7 +46,7 @@ pub(super) struct CallTelling {
     meta: Value,
 }
 
-/// Everything that was told of a call. What is told later is added, and takes the place of nothing.
+/// Everything that the agent reported on a call. Later data is added, and replaces nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallRecord {
     pub(super) kinds: BTreeSet<String>,
@@ -102,7 +102,7 @@ impl CallRecord {
 #[derive(Debug, Default)]
 pub(super) struct ToldCalls {
     calls: VecDeque<(String, CallRecord)>,
-    /// Something was told of a call that is not known: only a call that began since has told everything.
+    /// Whether data on an unknown call was lost: only the data of calls that began later is complete.
     has_gap: bool,
 }
 
@@ -134,7 +134,7 @@ impl ToldCalls {
         self.shrink();
     }
 
-    /// What was told of a call up to now.
+    /// The data that was reported on a call up to now.
     pub(super) fn of(&self, id: &str) -> CallRecord {
         let known = self.calls.iter().find(|(known, _)| known == id).map(|(_, record)| record.clone());
         known.unwrap_or_else(|| self.unknown())
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_read_or_kept_is_known_as_missing() {
-        // N6: what was told in a line that is too long, or too long ago, may be the command.
+        // N6: data in a line that is too long, or too old, may be the command.
         let mut calls = ToldCalls::default();
         let call = |id: &str| json!({ "toolCallId": id, "kind": "read" });
         take(&mut calls, "tool_call", &call("a"));

@@ -1,6 +1,6 @@
-//! Baton's own tools over Claude Code's own streams: an MCP server of the type `sdk`, whose messages come as control
-//! requests on stdout and are answered on stdin. Carries messages; what they say is the server's business. Where Claude
-//! Code asks for a permission, that is a control request too.
+//! Baton's own tools over Claude Code's own streams: an MCP server of the type `sdk`, whose messages come as control requests
+//! on stdout and are answered on stdin. Carries messages; the server interprets them. A permission request of Claude Code is a
+//! control request too.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,8 @@ const MESSAGE: &str = "mcp_message";
 /// Subtype of the requests for a permission.
 const PERMISSION: &str = "can_use_tool";
 
-/// What `--mcp-config` says: the server of Baton's own tools inside the host, others as programs. None where there are none.
+/// The value of `--mcp-config`: the server of Baton's own tools inside the host, others as programs. None if there are no
+/// servers.
 pub(super) fn config(own: Option<&str>, others: &[McpServer]) -> Option<Value> {
     let own = own.map(|name| (name.to_owned(), json!({ "type": "sdk", "name": name })));
     let others = others.iter().map(|server| {
@@ -40,8 +41,9 @@ pub(super) fn is_request(line: &[u8]) -> bool {
 /// Claude Code's tool for commands.
 const COMMANDS: &str = "Bash";
 
-/// What is allowed where Claude Code asks. Nobody is there to be asked: what Baton's own tools change is the run's own journal, the role
-/// names commands, and anything else is more than the role may do, or it would not have been asked for.
+/// Answers the permission requests of Claude Code, without a user. Baton's own tools are allowed, since they only change the
+/// run's own journal, and so are the commands that the role names. Any other request exceeds the role's permission, or Claude
+/// Code would not have asked.
 #[derive(Clone, Debug)]
 pub(super) struct ToolPermissions {
     own: String,
@@ -152,7 +154,7 @@ struct McpMessageRelay {
 struct McpConnection {
     read: BufReader<ReadHalf<DuplexStream>>,
     write: WriteHalf<DuplexStream>,
-    /// What has come of a line: a read that is broken off goes on where it was.
+    /// The part of a line that was read: an interrupted read continues from there.
     line: Vec<u8>,
 }
 
@@ -211,7 +213,7 @@ impl McpMessageRelay {
         }
     }
 
-    /// Hands an answer to the agent. What else a server says is no answer, and Claude Code does not hear it.
+    /// Passes an answer to the agent. Other messages of a server are not passed on to Claude Code.
     async fn take(&mut self, message: Option<Value>) {
         let Some(message) = message else {
             self.pipe = None;

@@ -1,7 +1,7 @@
-//! Answers what Codex asks its client, from what the role may do. Asks nobody.
+//! Answers the requests of Codex to its client, from the permissions of the role, without asking the user.
 //!
-//! The sandbox allows what the role may do, so whatever is asked for is more than that. Only a role that may do anything
-//! gets it, and one that allows this very command.
+//! The sandbox already allows everything within the role's permission, so every request exceeds it. It is granted only to a
+//! role with full permission, or if the role allows this exact command.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(super) fn answer(
     let allowed = permission == Permission::Full || is_command && allows_command(params, commands, workspace);
     let word = |yes: &str, no: &str| json!({ "decision": if allowed { yes } else { no } });
     Ok(match method {
-        // For this time alone: the next request is answered by the same rule. A refused model goes on without it.
+        // For this time only: the next request is answered by the same rule. After a refusal, the model continues without it.
         "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => {
             word("accept", "decline")
         }
@@ -54,7 +54,7 @@ pub(super) fn answer(
             let asked = params.get("permissions").filter(|_| allowed);
             json!({ "permissions": asked.unwrap_or(&json!({})), "scope": "turn" })
         }
-        // Questions to a person, who is not there.
+        // Questions to the user, who is not present.
         "item/tool/requestUserInput" => json!({ "answers": {} }),
         "mcpServer/elicitation/request" => json!({ "action": "decline", "content": null }),
         "item/tool/call" => json!({ "success": false, "contentItems": [] }),
@@ -64,8 +64,8 @@ pub(super) fn answer(
     })
 }
 
-/// Whether a request is for a command that may be run, in the workspace, and for nothing beside it. In another folder, the agent may have written
-/// what the command runs.
+/// Whether a request is only for a command that may be run, in the workspace. In another folder, the agent may have written the
+/// files that the command runs.
 fn allows_command(params: &Value, commands: &CommandAllowlist, workspace: &Path) -> bool {
     let is_in_work = match params.get("cwd") {
         None | Some(Value::Null) => true,

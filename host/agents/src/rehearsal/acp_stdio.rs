@@ -34,8 +34,8 @@ impl AcpStdio {
         thread::spawn(move || {
             for line in std::io::stdin().lock().lines().map_while(Result::ok) {
                 let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
-                // In the order of the stream: a cancellation is meant for the prompt before it, even where that has
-                // not been begun, and never for one after it.
+                // In the order of the stream: a cancellation is meant for the prompt before it, even if that has not begun, and
+                // never for a later one.
                 match message["method"].as_str() {
                     Some("session/cancel") => {
                         cancels.store(true, Ordering::SeqCst);
@@ -66,7 +66,7 @@ impl AcpStdio {
         self.host_gone.load(Ordering::SeqCst)
     }
 
-    /// Lets time pass, unless somebody cancels.
+    /// Lets time pass, unless the host cancels the prompt.
     pub(super) fn pause(&self, span: Duration) {
         let until = Instant::now() + span;
         while !self.is_cancelled() && !self.is_host_gone() {
@@ -106,7 +106,7 @@ impl AcpStdio {
         }
     }
 
-    /// Bytes that are no message, on one line.
+    /// Prints bytes that are not a message, on one line.
     pub(super) fn garbage(&mut self, mut bytes: u64) {
         let piece = [b'x'; 8192];
         let mut out = std::io::stdout().lock();

@@ -37,12 +37,12 @@ impl ContextWindow {
         (self.input, self.cached, self.output) = (0, 0, 0);
     }
 
-    /// Tokens that are missing until so many percent are full.
+    /// Tokens that are missing until `percent` percent are full.
     pub(super) fn missing(&self, percent: u64) -> u64 {
         self.size.saturating_mul(percent).div_ceil(100).saturating_sub(self.used)
     }
 
-    /// A turn that reads and writes so much. Changes nothing where it does not fit.
+    /// A turn with this input and output. Changes nothing if it does not fit.
     pub(super) fn turn(&mut self, input: u64, output: u64) -> Result<(), WindowOverflow> {
         let tokens = self.used.saturating_add(input).saturating_add(output);
         if tokens > self.size {
@@ -55,7 +55,7 @@ impl ContextWindow {
         Ok(())
     }
 
-    /// Makes room; gives the fill before. None where there is nothing to compact.
+    /// Compacts the context; returns the fill before. None if there is nothing to compact.
     pub(super) fn compact(&mut self) -> Option<u64> {
         let (before, conversation) = (self.used, self.used - self.base);
         if conversation < COMPACTABLE_TOKENS {

@@ -20,7 +20,7 @@ use super::parsed_prompt::ParsedPrompt;
 use super::script::{ObjectiveScript, RehearsalScript, matches};
 use super::step::{ScriptStep, SessionKind, StepAction};
 
-/// What a turn takes beside what it reads and writes: the call itself.
+/// Tokens of a turn besides its input and output: the call itself.
 const TURN_TOKENS: u64 = 20;
 
 /// How much of a file that it reads the rehearsal shows.
@@ -34,7 +34,7 @@ enum StepSkip {
     Run,
     /// It is meant for another time, phase or session.
     Skip,
-    /// What it is for is there, and the agent notes so.
+    /// The result of the step exists already, and the agent notes so.
     SkipWithThought(String),
 }
 
@@ -159,7 +159,7 @@ impl<'a> ScriptPlayer<'a> {
         brief.continues = self.continues;
     }
 
-    /// Plays the steps of an objective; gives the stop reason where the prompt ends with one of them.
+    /// Plays the steps of an objective; returns the stop reason if the prompt ends with one of them.
     fn objective(
         &mut self,
         id: &str,
@@ -167,7 +167,7 @@ impl<'a> ScriptPlayer<'a> {
         brief: &ParsedPrompt,
         wire: &mut AcpStdio,
     ) -> Result<Option<&'static str>, PromptAbort> {
-        // Steps of this prompt must not look at what it wrote itself.
+        // The conditions of steps must not depend on files that this prompt wrote itself.
         let left_out: Vec<StepSkip> = objective.steps.iter().map(|step| StepSkip::of(step, brief)).collect();
         let mut reports = objective.report_done;
         for (at, (step, left_out)) in objective.steps.iter().zip(left_out).enumerate() {
@@ -214,7 +214,7 @@ impl<'a> ScriptPlayer<'a> {
         "end_turn"
     }
 
-    /// One model call: counts it, or ends the prompt where the window is full.
+    /// One model call: counts it, or ends the prompt if the window is full.
     fn turn(&mut self, input: u64, output: u64, wire: &mut AcpStdio) -> Result<(), PromptAbort> {
         self.turns += 1;
         self.window.turn(input, output).map_err(|too_long| {
@@ -236,7 +236,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(())
     }
 
-    /// What it says to itself, for so many tokens: no part of its answer.
+    /// A thought that costs `cost` tokens: not part of its answer.
     fn think(&mut self, text: &str, cost: u64, wire: &mut AcpStdio) -> Result<(), PromptAbort> {
         self.turn(0, cost, wire)?;
         self.chunk("agent_thought_chunk", text, wire);
@@ -258,7 +258,7 @@ impl<'a> ScriptPlayer<'a> {
         wire.update(&self.session(), json!({ "sessionUpdate": kind, "messageId": id, "content": content }));
     }
 
-    /// A call of a tool. Nothing of it is done where the window is full.
+    /// A tool call. Has no effect if the window is full.
     fn tool(
         &mut self,
         name: &str,
@@ -285,7 +285,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(())
     }
 
-    /// A call of a tool of the host's server; what it answers is told, and stops nothing.
+    /// A call of a tool of the host's server; the answer is reported, and an error does not stop the prompt.
     fn call_tool(&mut self, name: &str, arguments: &Value, wire: &mut AcpStdio) -> Result<(), PromptAbort> {
         self.turn(tokens(&arguments.to_string()), TURN_TOKENS, wire)?;
         let call = self.call();
@@ -347,7 +347,7 @@ impl<'a> ScriptPlayer<'a> {
         format!("call-{}", self.turns)
     }
 
-    /// The last step of an objective is played: says so where the prompt wants it.
+    /// After the last step of an objective: reports it done in the way that the prompt asks for.
     fn done(&self, id: &str, brief: &ParsedPrompt) -> io::Result<()> {
         let (objective, status) = (ObjectiveId::new(id), ObjectiveStatus::Done);
         let report = AgentReport::ObjectiveUpdate { objective, status, note: String::new() };
@@ -379,7 +379,7 @@ fn rate_limit(resets_in_ms: u64) -> Value {
     json_rpc_error(INTERNAL_ERROR, format!("usage limit reached|{}", resets_at.div_ceil(1000)), &data)
 }
 
-/// The disk refused: the agent cannot go on.
+/// An error of the disk: the agent cannot continue.
 fn io_failure(error: &io::Error) -> PromptAbort {
     PromptAbort::Failed(json_rpc_error(INTERNAL_ERROR, error.to_string(), &json!({ "errorKind": "io" })))
 }

@@ -49,7 +49,7 @@ pub enum ScriptError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// It is no TOML, or says something that is unknown.
+    /// It is not TOML, or has an unknown key.
     #[error("the rehearsal script {} is not valid: {message}", path.display())]
     Syntax {
         /// Which file.
@@ -93,7 +93,7 @@ pub(super) struct RehearsalScript {
 #[derive(Debug, PartialEq)]
 pub(super) struct ObjectiveScript {
     pub(super) steps: Vec<ScriptStep>,
-    /// Whether it reports the objective done after the last step, where no step has reported another status.
+    /// Whether it reports the objective done after the last step, if no step has reported another status.
     pub(super) report_done: bool,
 }
 
@@ -123,7 +123,7 @@ fn yes() -> bool {
 }
 
 impl RehearsalScript {
-    /// What is done for an objective: what is written for it, else for the pattern that says most about it.
+    /// The script of an objective: its own, else that of the most specific matching pattern.
     pub(super) fn objective(&self, objective: &str) -> Option<&ObjectiveScript> {
         let own = self.objectives.get(objective);
         let of_pattern = || {
@@ -174,7 +174,7 @@ impl RehearsalScript {
     }
 }
 
-/// Whether a text is what a pattern describes: `*` stands for anything, and for nothing.
+/// Whether a text matches a pattern: `*` matches any text, including the empty one.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One step of a script: what may be written in it, and what it means. Plays nothing.
+//! One step of a script: its syntax and meaning. Plays nothing.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, PartialEq)]
 pub(super) struct ScriptStep {
     pub(super) act: StepAction,
-    /// Tokens that it takes, where the script says so.
+    /// Tokens that it takes, if the script sets them.
     pub(super) tokens: Option<u64>,
-    /// Left out where this file was there when the prompt began.
+    /// Skipped if this file existed when the prompt began.
     pub(super) unless: Option<String>,
-    /// Left out where this file was not there when the prompt began.
+    /// Skipped if this file did not exist when the prompt began.
     pub(super) when: Option<String>,
     /// Left out in prompts of phases whose id does not match this pattern.
     pub(super) phase: Option<String>,
@@ -52,25 +52,25 @@ pub(super) enum StepAction {
     Edit { path: String, from: String, to: String },
     /// Take the marks of a conflict out of a file.
     Resolve { path: String, keep: ConflictChoice },
-    /// Write to the file that the prompt names for what a part of a split has to say; nothing where it names none.
+    /// Write to the file that the prompt names for the result of a sub-phase; does nothing if it names none.
     Result { content: String },
     /// Put the files that the prompt names as results one below the other.
     Gather { path: String },
     /// Answer something.
     Say(String),
-    /// Call a tool that reads a file; what comes back fills so many tokens.
+    /// Call a tool that reads a file; its result takes the `tokens` of the step.
     Read { path: String },
     /// Read the handoff that the session's first prompt names.
     ReadHandoff,
     /// Think.
     Think,
-    /// Work until so many percent of the window are full.
+    /// Work until `percent` percent of the window are full.
     Fill { percent: u64 },
-    /// Ask the host for permission, and say what came of it.
+    /// Ask the host for permission, and say the answer.
     Ask { title: String, kind: String },
     /// Report something else than a finished objective.
     Report(AgentReport),
-    /// Report where the objective stands. The agent then reports nothing more of it by itself.
+    /// Report the status of the objective. The agent then reports no other status of it by itself.
     Status { status: ObjectiveStatus, note: String },
     /// Write a handoff, and end the prompt with the objective open.
     Handoff(ReportedHandoff),
@@ -82,13 +82,13 @@ pub(super) enum StepAction {
     Split { groups: Vec<SplitGroupReport>, rationale: String },
     /// Submit a review. Each review of a phase has the next score; those after the last one have the last.
     Review { scores: Vec<u32>, summary: String, findings: Vec<String> },
-    /// Answer the prompt with a rate limit, so many times in a process.
+    /// Answer the prompt with a rate limit, `times` times in a process.
     RateLimit { resets_in_ms: u64, times: u32 },
     /// End the process.
     Exit(u8),
     /// Never answer again.
     Hang,
-    /// Print so many bytes that are no message, on one line.
+    /// Print this many bytes that are not a message, on one line.
     Garbage(u64),
     /// Leave two processes behind: one in the own process group, one in another.
     Grandchildren,
@@ -124,7 +124,7 @@ impl StepAction {
     }
 }
 
-/// Which time this is, from the number at the end of an objective's id (`review-20a-2`); 1 where there is none.
+/// The round, from the number at the end of an objective's id (`review-20a-2`); 1 if there is none.
 fn round(objective: &str) -> usize {
     let digits = objective.rsplit('-').next().unwrap_or_default();
     digits.parse().unwrap_or(1).max(1)
@@ -322,7 +322,7 @@ impl RawStep {
         Ok(())
     }
 
-    /// Where the session and its objective stand.
+    /// Parses the actions about the state of the session and its objective.
     fn parse_status_actions(&mut self, acts: &mut Vec<StepAction>) -> Result<(), String> {
         if let Some(percent) = self.fill_percent {
             if !(1..=100).contains(&percent) {
@@ -384,7 +384,7 @@ fn join_lines(pieces: Vec<String>) -> String {
     if content.ends_with('\n') { content } else { content + "\n" }
 }
 
-/// A script that is handed around must not write where nobody expects it.
+/// A shared script must not write outside of the workspace.
 fn check_workspace_path(path: String) -> Result<String, String> {
     let normal = Path::new(&path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if normal && !path.is_empty() {

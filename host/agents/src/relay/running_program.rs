@@ -1,5 +1,4 @@
-//! One run of a program on one prompt: started with or without a terminal, read to its end, broken off where that is
-//! wanted.
+//! One run of a program on one prompt: started with or without a terminal, read to its end, interrupted on request.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,7 +25,7 @@ use crate::procfs;
 /// The relay's argument for the step between two programs: it takes the terminal before it becomes the program.
 pub(super) const TAKE_TERMINAL: &str = "--take-terminal";
 
-/// How much is read at a time: what a pipe holds.
+/// How much is read at a time: the capacity of a pipe.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// How long a program's output may stay open after it, held by something that it left behind.
@@ -40,7 +39,7 @@ const SIZE: Winsize = Winsize { ws_row: 50, ws_col: 200, ws_xpixel: 0, ws_ypixel
 
 /// What is run on each prompt.
 pub(super) struct PromptProgram {
-    /// With its arguments; never empty where the driver has called.
+    /// The program with its arguments; never empty in a call of the driver.
     pub(super) command: Vec<OsString>,
     pub(super) terminal: bool,
     pub(super) prompt: PromptDelivery,
@@ -62,7 +61,7 @@ impl PromptProgram {
             command
         } else {
             let mut command = Command::new(name);
-            // With a terminal it leads a session of its own, and with it a group.
+            // With a terminal it leads its own session, and with it a group.
             command.process_group(0);
             command
         };
@@ -106,7 +105,7 @@ impl PromptProgram {
     }
 }
 
-/// A program need not read its prompt, so nobody waits for it.
+/// A program need not read its prompt, so the relay does not wait for that.
 async fn write_prompt(mut stdin: ChildStdin, prompt: String) {
     let _ = stdin.write_all(prompt.as_bytes()).await;
 }
@@ -144,7 +143,7 @@ pub(super) struct RunningProgram {
 }
 
 impl RunningProgram {
-    /// What it prints next, or how it ended. Nothing is lost where this is dropped while it waits.
+    /// The next output, or the end of the program. Cancel-safe: dropping the future loses no output.
     pub(super) async fn next(&mut self) -> RunnerEvent {
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
@@ -188,7 +187,7 @@ impl RunningProgram {
         }
     }
 
-    /// Breaks it off: SIGINT, as a person would with Ctrl-C, then SIGTERM, then SIGKILL.
+    /// Interrupts it: SIGINT, like Ctrl-C, then SIGTERM, then SIGKILL.
     pub(super) fn interrupt(&mut self) {
         if self.next_signal.is_none() {
             procfs::signal_group(self.group, Signal::INT);
@@ -203,7 +202,7 @@ impl RunningProgram {
         }
     }
 
-    /// Ends what it left in its group; what has left the group is the guard's, at the end of the session.
+    /// Ends the processes that it left in its group; the guard ends those outside of the group, at the end of the session.
     fn end(&mut self) -> ProgramExit {
         procfs::signal_group(self.group, Signal::KILL);
         let status = self.status.as_ref().and_then(|(status, _)| status.as_ref().ok());
@@ -215,11 +214,11 @@ impl RunningProgram {
         }
     }
 
-    /// Whole characters of what was read.
+    /// Whole characters of the bytes that were read.
     fn text(&mut self, bytes: &[u8]) -> String {
         let cleaned = self.clean.as_mut().map(|clean| clean.clean(bytes));
         self.partial.extend_from_slice(cleaned.as_deref().unwrap_or(bytes));
-        // A character whose end is still to come waits for it; whatever else is wrong is replaced.
+        // An incomplete character waits for its end; other invalid bytes are replaced.
         let whole = self.partial.len() - incomplete(&self.partial);
         let rest = self.partial.split_off(whole);
         let text = String::from_utf8_lossy(&self.partial).into_owned();
@@ -246,11 +245,11 @@ async fn at(when: Option<Instant>) {
     }
 }
 
-/// Takes escape codes and carriage returns from what a program prints on a terminal.
+/// Removes escape codes and carriage returns from a program's output on a terminal.
 #[derive(Default)]
 struct TerminalOutputFilter {
     strip: anstream::adapter::StripBytes,
-    /// The last character was a carriage return, and what it means hangs on the next.
+    /// Whether the last character was a carriage return, whose meaning depends on the next one.
     after_carriage_return: bool,
 }
 
@@ -261,7 +260,7 @@ impl TerminalOutputFilter {
             for byte in printable {
                 match byte {
                     b'\r' => self.after_carriage_return = true,
-                    // A line that is written over becomes a line of its own.
+                    // A line that is overwritten becomes a separate line.
                     byte => {
                         if std::mem::take(&mut self.after_carriage_return) && *byte != b'\n' {
                             clean.push(b'\n');

@@ -1,9 +1,9 @@
-//! Paths of a repository, from the folder that it lies in: what of it a confined agent does not change, and what of it is no link.
-//! gitrepository-layout(5) names them all.
+//! Paths of a repository, relative to the folder that contains it: those that a confined agent must not change, and those that
+//! must not be links. gitrepository-layout(5) names them all.
 
-/// Of a repository: its settings, also of its remotes and of its submodules, what makes it another one, and where git keeps what it is in
-/// the middle of. From there `git rebase --continue` and the like run commands: lines `exec` of a list, and the strategy of a merge. Its
-/// objects, its index and its branches are the work's.
+/// Protected paths of a repository: its settings, also those of its remotes and submodules, the files that would make it
+/// another repository, and git's state of an operation in progress. From that state, `git rebase --continue` and the like run
+/// commands: `exec` lines of a list, and the strategy of a merge. Its objects, its index and its branches belong to the work.
 pub(super) const PROTECTED_GIT_PATHS: [&str; 15] = [
     ".git/config",
     ".git/config.worktree",
@@ -26,7 +26,8 @@ pub(super) const PROTECTED_GIT_PATHS: [&str; 15] = [
 ];
 /// Of these, what each work tree has for itself.
 pub(super) const UNFINISHED_GIT_PATHS: [&str; 3] = ["rebase-apply", "rebase-merge", "sequencer"];
-/// Of its objects: where git finds more of them, and what it believes about commits without a look at them. All work trees share it.
+/// Protected paths of its objects: the locations of further objects, and data on commits that git uses without reading them.
+/// All work trees share it.
 pub(super) const PROTECTED_OBJECT_PATHS: [&str; 4] = [
     ".git/objects/info/alternates",
     ".git/objects/info/commit-graph",

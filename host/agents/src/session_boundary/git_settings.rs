@@ -1,6 +1,6 @@
-//! What the settings of git name in a work tree, and git runs or reads: the folder of hooks, more settings, and the `.git` of each
-//! submodule. Git itself is asked for the settings, so that whatever it follows (includes of includes, continued lines, settings of the
-//! user) is followed here.
+//! Files in a work tree that git's settings name, and that git runs or reads: the folder of hooks, further settings, and the
+//! `.git` of each submodule. Git itself lists the settings, so that everything that it follows (includes of includes, continued
+//! lines, settings of the user) is followed here.
 
 mod command_words;
 
@@ -40,7 +40,7 @@ const WORDS_MAX: usize = 10_000;
 /// Repositories that are asked for their submodules, and files that are included on a condition.
 pub(super) const REPOSITORIES_MAX: usize = 256;
 
-/// A setting, and the file that it stands in.
+/// A setting, and the file that contains it.
 #[derive(Clone, Debug)]
 struct GitSetting {
     file: PathBuf,
@@ -53,7 +53,7 @@ struct GitSetting {
 type AskedFiles = BTreeMap<PathBuf, Vec<GitSetting>>;
 
 impl GitSetting {
-    /// The file that it includes, on whatever condition.
+    /// The file that it includes, under any condition.
     fn included(&self, root: &Path, environment: &HostEnvironment) -> Option<PathBuf> {
         let is_one =
             self.key == "include.path" || self.key.starts_with("includeif.") && self.key.ends_with(".path");
@@ -69,8 +69,9 @@ fn path_of_setting(folder: &Path, value: &Path, environment: &HostEnvironment) -
     }
 }
 
-/// Paths from the tree, also of what is not there: who makes it has others run it. What any repository names that is used for a place in
-/// the tree counts, whether that place lies in the tree, above it or is it.
+/// Paths relative to the tree, including missing files: a process that creates one could make others run it. The settings of
+/// every repository that git uses for a place in the tree count, whether the repository is in the tree, above it or at its
+/// root.
 pub(super) fn named_by_settings(
     tree: &Path,
     repositories: &TreeRepositories,
@@ -120,8 +121,8 @@ pub(super) fn settings_of_user(environment: &HostEnvironment) -> Vec<PathBuf> {
     found
 }
 
-/// The user's name and address for commits in this folder, as a file of settings for git: those of the user, or of the repository, whichever
-/// hold there. Nothing where there are none.
+/// The user's name and address for commits in this folder, as a file of settings for git: those of the user, or of the
+/// repository, whichever hold there. None if there are none.
 pub(super) fn commit_identity(tree: &Path, environment: &HostEnvironment) -> Option<String> {
     let settings = list_git_settings(tree, environment, &[OsStr::new("--includes")]);
     let value = |key: &str| settings.iter().rfind(|setting| setting.key == key)?.value.to_str();
@@ -135,8 +136,8 @@ pub(super) fn commit_identity(tree: &Path, environment: &HostEnvironment) -> Opt
     (!lines.is_empty()).then(|| format!("[user]\n{lines}"))
 }
 
-/// All settings that git may have at a place: what is included on a condition is read as well, since whoever works there can have it hold (`onbranch`
-/// by another branch).
+/// All settings that git may have at a place: files that are included under a condition are read as well, since an agent that
+/// works there can make the condition true (`onbranch` by another branch).
 fn settings_on_any_condition(
     root: &Path,
     environment: &HostEnvironment,
@@ -152,7 +153,7 @@ fn settings_on_any_condition(
         };
         if let Some(settings) = asked.get(&file) {
             found.extend_from_slice(settings);
-        // Not by `--includes`: whether what it includes has an end is asked for each.
+        // Not by `--includes`: each included file is checked for being bounded.
         } else if asked.len() < REPOSITORIES_MAX && bytes_of(&file).is_some() {
             let of_file = [OsStr::new("--file"), file.as_os_str()];
             let settings = list_git_settings(root, environment, &of_file);
@@ -163,8 +164,8 @@ fn settings_on_any_condition(
     found
 }
 
-/// Files and folders that a command names by an absolute path, or from the home, which a shell knows as `~` and as `$HOME`. A folder that
-/// holds the home is none: `cd ~` says nothing of what is run there.
+/// Files and folders that a command names by an absolute path, or from the home, which a shell knows as `~` and as `$HOME`. A
+/// folder that contains the home does not count: `cd ~` does not say which file is run there.
 fn paths_in_command(command: &str, environment: &HostEnvironment) -> Vec<PathBuf> {
     let home = environment.get(OsStr::new("HOME")).map(Path::new);
     let text = command.replace("${HOME}", "~").replace("$HOME", "~");
@@ -202,8 +203,8 @@ pub(super) fn submodules(tree: &Path, environment: &HostEnvironment) -> BTreeSet
     found
 }
 
-/// Where a file is in the tree, from there: at the path as it is written, whose folders may be links, at its own place, and where it
-/// really is if it is a link, as in a home whose settings are kept in a repository.
+/// Paths of a file in the tree, relative to it: the path as written, whose folders may be links, its own location, and its
+/// target if it is a link, as in a home whose settings are kept in a repository.
 pub(super) fn within(tree: &Path, path: &Path) -> Vec<PathBuf> {
     let place = || {
         let (folder, name) = (path.parent()?, path.file_name()?);
@@ -221,8 +222,8 @@ pub(super) fn within(tree: &Path, path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A variable that keeps git from what it would read for ever, since anybody may have written the repository: none is read, or none above
-/// the first one.
+/// A variable that keeps git from reading a file without end, since an agent may have written the repository: git then reads no
+/// repository, or none above the first one.
 fn limit_of_repository(tree: &Path) -> (&'static str, PathBuf) {
     let none = || (REPOSITORY, PathBuf::from("/dev/null"));
     for folder in tree.ancestors() {
@@ -278,7 +279,7 @@ pub(super) fn bytes_of(file: &Path) -> Option<Vec<u8>> {
     (read as u64 <= MAX_SETTINGS_BYTES).then_some(bytes)
 }
 
-/// What git says that its settings are; nothing where it is not installed, or does not answer.
+/// The settings that git lists; empty if it is not installed, or does not answer.
 fn list_git_settings(tree: &Path, environment: &HostEnvironment, of: &[&OsStr]) -> Vec<GitSetting> {
     let inherited = ["HOME", "XDG_CONFIG_HOME"].map(OsStr::new);
     let inherited = inherited.into_iter().filter_map(|name| Some((name, environment.get(name)?)));
@@ -494,7 +495,7 @@ mod tests {
         fs::write(home.join(".gitconfig"), text).unwrap();
         fs::write(home.join("dot/one"), "[user]\n\tname = x\n").unwrap();
         fs::write(home.join("bin/clean"), "").unwrap();
-        // Included on a condition that does not hold here, and so is what this includes.
+        // Included under a condition that does not hold here, like the file that this one includes.
         let two = "[filter \"y\"]\n\tclean = python3 ~/by-folder\n\
                    [includeIf \"onbranch:x\"]\n\tpath = three\n";
         fs::write(home.join("dot/two"), two).unwrap();
@@ -563,7 +564,7 @@ mod tests {
             let began = std::time::Instant::now();
             let named = named_in(&tree.join("below"), &environment);
             assert!(began.elapsed() < LIMIT / 2, "{name}");
-            // What is no repository's is found all the same.
+            // Settings outside of a repository are found all the same.
             assert!(named.contains(&PathBuf::from("s/.git")), "{name}: {named:?}");
         }
     }

@@ -1,5 +1,5 @@
-//! What links lead to in a tree, at and below paths that stay as they are there: a hook that is a link to a file of the work, settings that
-//! a link takes from elsewhere. Such a link cannot be changed, so that what it leads to stays as it is as well.
+//! Targets of links in a tree, at and below its protected paths: a hook that is a link to a file of the work, settings that a
+//! link takes from another folder. Such a link cannot be changed, so its target must be protected as well.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use baton_sandbox::{LinkWalk, PACKAGES};
 
-/// Files and folders that are looked at.
+/// Maximum number of files and folders that are read.
 const ENTRIES_MAX: usize = 1_000_000;
 /// Places that are held besides those that have a name of their own. Each is a mount.
 const TARGETS_MAX: usize = 256;
-/// Where a repository keeps objects, beside its head. They are written under names that nobody chooses.
+/// A repository's folder of objects, next to its head. Objects are written under names that an agent cannot choose.
 const OBJECTS: &str = "objects";
-/// Stands beside the objects in a repository.
+/// The head, next to the objects in a repository.
 const HEAD: &str = "HEAD";
 
 /// Why not everything is held that links lead to.
@@ -39,15 +39,15 @@ pub enum UnheldTargets {
          with that many files outside of the work tree", tree.display()
     )]
     TooLarge {
-        /// How many are looked at.
+        /// How many are still to be read.
         entries: usize,
         /// The tree.
         tree: PathBuf,
     },
 }
 
-/// Adds what links lead to at and below these paths, each from the tree: over each further link, also what is not there. What lies outside of
-/// the tree is not looked into. What is found up to a bound is added in any case.
+/// Adds the targets of links at and below these paths, all relative to the tree: through each further link, including missing
+/// targets. Folders outside of the tree are not read. Targets that are found before a bound is reached are added in any case.
 pub(super) fn add_linked_targets(tree: &Path, paths: &mut Vec<PathBuf>) -> Result<(), UnheldTargets> {
     let mut targets = LinkedTargets::new(tree, paths, ENTRIES_MAX, TARGETS_MAX);
     let ended = targets.follow();
@@ -89,7 +89,7 @@ impl<'a> LinkedTargets<'a> {
         Ok(())
     }
 
-    /// Holds each place on the way of a path, and where it leads: gives that one.
+    /// Records each link on a path and the target of the path; returns the target.
     fn hold(&mut self, at: &Path, targets_max: usize) -> Result<PathBuf, UnheldTargets> {
         let LinkWalk { links, real, .. } = LinkWalk::of(at);
         for place in links.iter().chain([&real]) {
@@ -178,7 +178,7 @@ mod tests {
             ("hook", "scripts/again"),
             ("../conf/new.json", ".claude/settings.json"),
             ("../skills", ".claude/skills"),
-            // In what a link leads to.
+            // In the target of a link.
             ("../../../shared/lib.py", "skills/one/deep/lib.py"),
             ("..", ".claude/root"),
             ("../ring", ".claude/ring"),

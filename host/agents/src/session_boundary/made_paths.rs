@@ -6,12 +6,13 @@ use std::path::{Component, Path};
 
 use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
 
-/// Makes a folder below another one, with those on the way. What is in its place is no error: it is refused elsewhere.
+/// Makes a folder below another one, with those in between. Another file in its place is not an error here: it is refused
+/// elsewhere.
 pub(super) fn make_folder(root: &Path, path: &Path) {
     let _ = folder_below(root, path, true);
 }
 
-/// Makes an empty file in a folder that is there, unless something has its name.
+/// Makes an empty file in an existing folder, unless its name is taken.
 pub(super) fn make_file(root: &Path, path: &Path) {
     let Some((above, name)) = path.parent().zip(path.file_name()) else { return };
     let Some(folder) = folder_below(root, above, false) else { return };
@@ -19,14 +20,14 @@ pub(super) fn make_file(root: &Path, path: &Path) {
     let _ = openat(&folder, name, flags, Mode::from_raw_mode(0o666));
 }
 
-/// A folder below another one, opened folder by folder; nothing where something else is on the way.
+/// A folder below another one, opened folder by folder; none if anything else is on the path.
 fn folder_below(root: &Path, path: &Path, makes: bool) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut folder = open(root, flags, Mode::empty()).ok()?;
     for part in path.components() {
         let Component::Normal(name) = part else { return None };
         if makes {
-            // One that is there is no error.
+            // An existing folder is not an error.
             let _ = mkdirat(&folder, name, Mode::from_raw_mode(0o777));
         }
         folder = openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;

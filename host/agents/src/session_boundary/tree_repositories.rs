@@ -1,5 +1,5 @@
-//! The repositories that a person's git uses for places in a tree: around the tree, also above it, where a `.git` file leads, of linked work
-//! trees and of submodules in the tree. Each of their folders that lies in the tree is held as `.git` in its root is.
+//! The repositories that the user's git uses for places in a tree: around the tree, above it, at the target of a `.git` file,
+//! of linked work trees and of submodules in the tree. Each of their folders in the tree is protected like `.git` in its root.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ use crate::session_files::text_of;
 const GIT: &str = ".git";
 /// A file by which a branch is named is not longer.
 const HEAD_BYTES_MAX: u64 = 8 << 10;
-/// Linked work trees of a repository that are looked at.
+/// Maximum number of linked work trees of a repository that are read.
 const WORK_TREES_MAX: usize = 1024;
 
 /// A work tree for which git has settings.
@@ -31,14 +31,15 @@ pub(super) struct RepositoryPlace {
     pub(super) bases: Vec<PathBuf>,
 }
 
-/// What a person's git uses for places in a tree.
+/// The repositories that the user's git uses for places in a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TreeRepositories {
-    /// The tree itself where there is no repository.
+    /// The tree itself if there is no repository.
     pub(super) places: Vec<RepositoryPlace>,
-    /// Folders of repositories that lie in the tree, from there: an empty path where the tree is a bare repository.
+    /// Folders of repositories in the tree, relative to it: an empty path if the tree is a bare repository.
     folders: BTreeSet<PathBuf>,
-    /// The `.git` of linked work trees and of submodules, whole paths, also of what is not there or lies elsewhere.
+    /// The `.git` of linked work trees and of submodules as absolute paths, including missing ones and those outside of the
+    /// tree.
     pub(super) links: BTreeSet<PathBuf>,
 }
 
@@ -60,7 +61,7 @@ impl TreeRepositories {
             let in_tree =
                 folders.iter().filter_map(|folder| Some(folder.strip_prefix(tree).ok()?.to_owned()));
             found.folders.extend(in_tree);
-            // An agent can write `.gitmodules`, and make a repository: what that one says is not followed.
+            // An agent can write `.gitmodules`, and make a repository, so the settings of such a repository are not followed.
             let is_known = folders.first().is_some_and(|own| is_of_any(&known, own));
             if !is_known && !tree.starts_with(&root) {
                 continue;
@@ -72,7 +73,7 @@ impl TreeRepositories {
                 further.extend(linked_work_trees(folder));
             }
             found.links.extend(further.iter().map(|further| further.join(GIT)));
-            // The first of all work trees, of which there is no record.
+            // The main work tree, which has no record.
             let first =
                 folders.iter().filter(|folder| folder.ends_with(GIT)).filter_map(|folder| folder.parent());
             further.extend(first.map(Path::to_owned));
@@ -87,14 +88,14 @@ impl TreeRepositories {
             found.places.push(RepositoryPlace { root: tree.to_owned(), bases: vec![tree.to_owned()] });
         }
         if tree.join(GIT).is_dir() {
-            // A record that names it says nothing of a link.
+            // A record that names the tree does not mean that it has a link.
             found.links.remove(&tree.join(GIT));
         }
         found.forget_what_is_held(tree);
         found
     }
 
-    /// A folder that lies in what is held whole, as those of submodules do, needs nothing more.
+    /// A folder inside a protected one, like those of submodules, needs no further protection.
     fn forget_what_is_held(&mut self, tree: &Path) {
         let of_folders =
             self.folders.iter().flat_map(|folder| ["modules", "worktrees"].map(|name| folder.join(name)));
@@ -111,7 +112,7 @@ impl TreeRepositories {
 
     /// Folders below which no link is made, from the tree.
     pub(super) fn link_free(&self) -> Vec<PathBuf> {
-        // A bare repository with work trees in it has the work's own links beside its folders.
+        // A bare repository with work trees in it has links of the work next to its folders.
         let of_bare = ["logs", "objects", "refs"].map(PathBuf::from);
         let of_folder = |folder: &PathBuf| match folder.as_os_str().is_empty() {
             true => of_bare.to_vec(),
@@ -146,7 +147,7 @@ impl TreeRepositories {
     }
 }
 
-/// Whether a folder is one of these repositories, or that of one of their submodules or work trees, where they are held.
+/// Whether a folder is one of these repositories, or the folder of one of their submodules or work trees inside them.
 fn is_of_any(repositories: &BTreeSet<PathBuf>, own: &Path) -> bool {
     let is_of = |repository: &PathBuf| {
         let mut parts = ["modules", "worktrees"].iter().map(|name| repository.join(name));
@@ -155,7 +156,8 @@ fn is_of_any(repositories: &BTreeSet<PathBuf>, own: &Path) -> bool {
     repositories.iter().any(is_of)
 }
 
-/// The folders of the repository of a work tree, without links: its own one, and the one that it shares with others. None where there is none.
+/// The folders of the repository of a work tree, without links: its own one, and the one that it shares with others. Empty if
+/// there is no repository.
 fn folders_of(root: &Path) -> Vec<PathBuf> {
     let is_bare =
         |at: &Path| is_repository(at) && ["objects", "refs"].iter().all(|name| at.join(name).is_dir());
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(found.reflogs(&tree), [PathBuf::from(".bare/logs/refs/heads/main")]);
         found.make_folders(&tree, &["remotes", "worktrees/.baton"]);
         assert!(tree.join(".bare/remotes").is_dir() && !tree.join(".bare/worktrees/.baton").exists());
-        // A tree that has no `.git` of its own for it, and one that is itself such a repository.
+        // A tree without a `.git`, and one that is itself a bare repository.
         assert_eq!(of(&tree.join("work/main")).folders().count(), 0);
         let bare = of(&tree.join(".bare"));
         assert_eq!(bare.paths(&[".git/hooks"]), [PathBuf::from("hooks")]);
@@ -243,7 +245,7 @@ mod tests {
 
     #[test]
     fn linked_work_trees_are_found_from_the_tree_and_from_below_its_repository() {
-        // N6: a work tree that a person has in the tree was led to a repository that an agent had made.
+        // N6: a work tree of the user in the tree was redirected to a repository that an agent had made.
         let (_place, root) = place();
         let tree = root.join("project");
         repository(&tree);

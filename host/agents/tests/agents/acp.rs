@@ -72,7 +72,7 @@ fn methods(told: &[Value]) -> Vec<&str> {
     told.iter().filter_map(|message| message["method"].as_str()).collect()
 }
 
-/// Ended by force at once; an adapter that stays is none of the test's waiting.
+/// Ended by force at once, so that the test does not wait for an adapter that stays.
 async fn end_now(session: &mut AgentTestSession) {
     session.handle.end(Duration::ZERO).await;
     session.rest().await;
@@ -88,7 +88,7 @@ pub(crate) fn an_adapter_that_stays_after_its_stdin_is_ended() {
         let (_, exit) = session.rest().await;
         assert!(exit.by_host && exit.signal.is_some(), "{exit:?}");
         place.is_quiet();
-        // It was told before: what it works on is cancelled, and the session closed.
+        // The host sent these before: the running prompt is cancelled, and the session closed.
         let told = told(&place);
         assert_eq!(methods(&told)[3..], ["session/cancel", "session/close"]);
     });
@@ -131,7 +131,7 @@ pub(crate) fn a_refusal_has_its_reason() {
 }
 
 pub(crate) fn the_host_reads_writes_and_runs_nothing_for_an_agent() {
-    // N6: neither files nor terminals are offered, whatever a role may do.
+    // N6: neither files nor terminals are offered, for any permission of the role.
     run(async {
         for permission in [Permission::ReadOnly, Permission::Full] {
             let place = AgentTestDir::new();
@@ -233,7 +233,7 @@ pub(crate) fn a_compaction_is_asked_for_where_the_agent_lists_the_command() {
             };
             session.until(can).await;
             session.handle.compact("keep it".to_owned()).await.unwrap();
-            // B3: a compaction that did nothing is told as such, and ends no prompt.
+            // B3: a compaction that did nothing is reported as such, and ends no prompt.
             let events = session.until(|event| matches!(event, AgentEvent::CompactionFailed { .. })).await;
             assert!(!events.iter().any(|event| matches!(event, AgentEvent::PromptEnded { .. })));
             end_now(&mut session).await;

@@ -15,7 +15,7 @@ use baton_core::{SessionId, WorktreeName};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-/// How long a test waits for what must come. Only a failure takes so long.
+/// How long a test waits for an expected event. Only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a test's future.
@@ -27,7 +27,7 @@ pub(crate) fn run(test: impl Future<Output = ()>) {
 /// A folder with a workspace, a session folder and programs.
 pub(crate) struct AgentTestDir {
     path: PathBuf,
-    /// Deleted at the end by whoever made it.
+    /// Deleted when the test that made it ends.
     _folder: Option<TempDir>,
 }
 
@@ -86,7 +86,7 @@ impl AgentTestDir {
         program.to_str().unwrap().to_owned()
     }
 
-    /// The rehearsal with a script of its own.
+    /// The rehearsal with this script.
     pub(crate) fn rehearsal(&self, script: &str) -> AgentLaunch {
         let mut launch = self.launch(AgentKind::Rehearsal);
         launch.role.script = Some(self.write("rehearsal.toml", script).to_str().unwrap().to_owned());
@@ -257,7 +257,7 @@ pub(crate) fn ended(events: &[AgentEvent]) -> (&str, bool) {
     }
 }
 
-/// The fill of the window, as it was told.
+/// The fill of the window, as reported.
 pub(crate) fn fills(events: &[AgentEvent]) -> Vec<u64> {
     let used = |event: &AgentEvent| match event {
         AgentEvent::Occupancy { used_tokens, .. } => *used_tokens,

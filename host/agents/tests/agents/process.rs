@@ -1,4 +1,4 @@
-//! The `process` driver: any program, on each prompt anew.
+//! The `process` driver: runs any program, once for each prompt.
 
 use std::fs;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) fn a_prompt_comes_on_stdin_which_ends_with_it() {
         let body = r#"echo "$# $1"; cat; echo; echo oops >&2"#;
         let mut session = AgentTestSession::start(program(&place, body)).await;
         session.ready().await;
-        // Each prompt is a run of its own.
+        // Each prompt is a separate run.
         for prompt in ["one\nline and é", "another"] {
             let events = session.prompt(prompt).await;
             assert_eq!(text(&events), format!("1 two words\n{prompt}\n"));
@@ -56,7 +56,7 @@ pub(crate) fn a_prompt_comes_as_the_last_argument() {
     });
 }
 
-/// Tells what is a terminal, and prints as programs do on one.
+/// Prints which descriptors are terminals, and output as programs write it to one.
 const TTY: &str = r#"for fd in 0 1 2; do [ -t $fd ] && printf "$fd "; done; (: </dev/tty) && echo tty
     printf '\033[1;32mdone\033[0m\n10%%\r20%%\r\n'; stty size"#;
 
@@ -136,7 +136,7 @@ pub(crate) fn a_program_at_work_is_gone_when_its_session_is_ended() {
     run(async {
         let place = AgentTestDir::new();
         for pty in [false, true] {
-            // It listens to nothing, and has a child in a session of its own.
+            // It ignores signals, and has a child in a separate session.
             let mut launch = program(&place, "trap '' INT TERM HUP; setsid sleep 600 & echo up; sleep 600");
             launch.role.pty = pty;
             let mut session = AgentTestSession::start(launch).await;

@@ -182,7 +182,7 @@ pub(crate) fn what_is_there_is_not_written_again() {
         session.prompt(&brief("work")).await;
         fs::write(place.workspace().join("b"), "two\n").unwrap();
         let events = session.prompt(&brief("work")).await;
-        // It is noted, and is no part of the answer.
+        // It is noted, and is not part of the answer.
         assert_eq!((text(&events), written(&events)), (String::new(), vec!["b"]));
         assert_eq!(fs::read_to_string(place.workspace().join("b")).unwrap(), "two\none\n");
         let events = session.prompt(&brief("work")).await;
@@ -200,7 +200,7 @@ fn written(events: &[AgentEvent]) -> Vec<&str> {
     paths.collect()
 }
 
-// D2, D3: what an example of a split needs, whichever phase and objective the host names.
+// D2, D3: the steps of an example of a split, for any phase and objective that the host names.
 pub(crate) fn it_splits_fails_first_reviews_and_resolves() {
     run(async {
         let place = AgentTestDir::new();
@@ -300,7 +300,7 @@ pub(crate) fn it_hands_off_and_its_successor_finishes() {
     });
 }
 
-// A11, A12: what it says of its objective is up to the script, and so is whether it says anything.
+// A11, A12: the script decides what the agent reports on its objective, and whether it reports at all.
 pub(crate) fn it_reports_what_its_script_says_and_nothing_else() {
     run(async {
         for (steps, reports, words) in [

@@ -1,4 +1,4 @@
-//! Plays one step: what it writes, asks, calls and breaks. When a step is played is the actor's business.
+//! Plays one step: its writes, questions, calls and failures. The player decides when a step is played.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -90,7 +90,7 @@ impl ScriptPlayer<'_> {
         })
     }
 
-    /// Thinks until so much of the window is full; where it is, there is nothing to do.
+    /// Thinks until `percent` percent of the window are full; does nothing if they are already.
     fn fill(&mut self, percent: u64, wire: &mut AcpStdio) -> Result<(), PromptAbort> {
         match self.window.missing(percent) {
             0 => Ok(()),
@@ -106,7 +106,7 @@ impl ScriptPlayer<'_> {
         wire: &mut AcpStdio,
     ) -> Result<(), PromptAbort> {
         if fs::read(path).is_ok_and(|found| found == content.as_bytes()) {
-            // Written all the same: whoever is held to a file has to have written it.
+            // Written all the same: an objective with a file requires that the agent has written it.
             let _ = fs::write(path, content);
             return self.note(&format!("{path} is already there."), wire);
         }
@@ -195,7 +195,7 @@ impl ScriptPlayer<'_> {
         self.write(path, &whole, cost.unwrap_or_else(|| tokens(&whole)), wire)
     }
 
-    /// Through the host's tool where it has given a server, else through a file.
+    /// Through the host's tool if the host gave a server, else through a file.
     fn call_or_report(
         &mut self,
         act: &StepAction,
@@ -229,9 +229,9 @@ impl ScriptPlayer<'_> {
     }
 }
 
-/// A text without the marks of conflicts, with what is kept of each.
+/// A text without conflict markers, with the kept side of each conflict.
 fn resolve_conflict_markers(text: &str, keep: ConflictChoice) -> String {
-    /// Where in a conflict a line stands.
+    /// The side of a conflict that a line belongs to.
     #[derive(Clone, Copy, PartialEq)]
     enum ConflictSide {
         None,

@@ -22,12 +22,13 @@ const ENDINGS: [&str; 4] = ["cjs", "js", "mjs", "py"];
 const ENTRIES: [&str; 4] = ["__main__.py", "index.cjs", "index.js", "index.mjs"];
 /// What Python takes for a module.
 const MODULE_ENDINGS: [&str; 4] = ["abi3.so", "py", "pyc", "so"];
-/// A runner of tasks looks for it also for what is not in it.
+/// Task runners look for this file also for tasks that it does not define.
 const PACKAGE_FILE: &str = "package.json";
 /// Stands for a folder that is not known.
 const NOWHERE: &str = "/dev/null";
 
-/// Whole paths of what a setting runs, also of what is not there and would be run. `left` is how many words are looked at, in all settings.
+/// Absolute paths of the files that a setting runs, including missing ones that would be run. `left` is the remaining number of
+/// words to check, over all settings.
 pub(super) fn run_by(
     setting: &GitSetting,
     root: &Path,
@@ -40,7 +41,7 @@ pub(super) fn run_by(
     }
     let value = setting.value.to_string_lossy();
     let commands = shell_commands(&value, &root.to_string_lossy(), environment);
-    // In a shell, and as well where a shell would take it for something else.
+    // The words as a shell splits them, and all other parts of the value as well.
     let all = commands.iter().flatten().map(String::as_str).chain(value.split(is_between_words));
     let all: Vec<&str> = all.filter(|word| !word.is_empty()).take(*left).collect();
     *left -= all.len();
@@ -115,7 +116,7 @@ fn name_of(word: &str) -> &str {
     name_in(word.trim_start_matches('!'))
 }
 
-/// A file, or what an interpreter runs by this name.
+/// A file, or the files that an interpreter runs by this name.
 fn files_at(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
@@ -139,7 +140,8 @@ fn modules_in<'w>(words: &'w [&'w str]) -> impl Iterator<Item = &'w str> {
     behind.map(|pair| pair[1]).chain(glued).filter(is_module)
 }
 
-/// What Python runs of a module, whose path has no ending, and before it of each package around it: also what is not there.
+/// The files that Python runs for a module, whose path has no extension, and before it for each enclosing package, including
+/// missing ones.
 fn files_of_module(module: &Path, place: &Path) -> Vec<PathBuf> {
     let around = module.ancestors().take_while(|at| *at != place);
     let each = around.flat_map(|at| {
@@ -149,8 +151,8 @@ fn files_of_module(module: &Path, place: &Path) -> Vec<PathBuf> {
     each.chain([module.join("__main__.py")]).collect()
 }
 
-/// Whether words of a setting are the programs that they seem to be: names and formats are text, and an alias is a command only behind `!`. What
-/// a person has as an alias for all repositories, they call as they call the runner itself.
+/// Whether words of a setting may be programs: names and formats are text, and an alias is a command only after `!`. An alias
+/// of the user for all repositories counts as a call by the user, like a call of the runner itself.
 fn may_call_runners(setting: &GitSetting, value: &str, environment: &HostEnvironment) -> bool {
     let key = setting.key.as_str();
     let is_text = key.ends_with(".name") || key.starts_with("format.") || key.starts_with("pretty.");
@@ -168,7 +170,7 @@ fn is_of_user(file: &Path, environment: &HostEnvironment) -> bool {
     of_user.chain([PathBuf::from("/etc")]).any(|folder| file.starts_with(folder))
 }
 
-/// What runners that a command names read in a folder, and in those above it if they go on there.
+/// The files that the runners in a command read in a folder, and in its parents if they search there.
 fn files_of_runners(words: &[&str], place: &Path) -> Vec<PathBuf> {
     let names: BTreeSet<&str> = words.iter().map(|word| name_of(word)).collect();
     let files = names.into_iter().flat_map(runners_named).flat_map(|runner| {
@@ -189,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// A tree with these files, and what a setting runs of it, from the tree.
+    /// Creates a tree with these files, and returns the files that a setting runs, relative to the tree.
     fn run(files: &[&str], file: &str, key: &str, value: &str) -> Vec<String> {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap();
@@ -206,7 +208,7 @@ mod tests {
         within.map(|path| path.to_str().unwrap().to_owned()).collect()
     }
 
-    // N6: an agent wrote what git runs where a setting named it in another spelling.
+    // N6: an agent wrote a file that git runs, because a setting named it in another spelling.
     #[test]
     fn a_file_is_found_however_a_shell_is_given_it() {
         let files = ["tools/clean.sh", "my tools/clean.sh", "tools/deep/clean.sh", "tools/run.js"];
@@ -268,7 +270,7 @@ mod tests {
         }
     }
 
-    // N6: work stays in proportion to what is looked at, however long a value is.
+    // N6: the work is proportional to the checked words, for a value of any length.
     #[test]
     fn words_are_looked_at_up_to_a_bound_over_all_settings() {
         let setting = |value: &str| GitSetting {
