@@ -1,8 +1,8 @@
 //! Runs that work by themselves, and looking on (A9): a host of its own session, its log, `baton attach` from any number of
 //! terminals, and what is said where it cannot begin. Splitting and work trees are other suites'.
 
-use std::fs;
-use std::process::Child;
+use std::fs::{self, File};
+use std::process::{Child, Stdio};
 
 use crate::support::{CommandOutput, TestWorkspace, until};
 use baton_runtime::core::action::RunOutcome;
@@ -98,6 +98,46 @@ fn what_keeps_a_launched_host_from_beginning_is_said_here() {
         .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("launch-"))
         .collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+// A9, N6: the host read workflow and settings once more, so that it began what the command had not looked at.
+#[test]
+fn what_is_written_after_a_command_has_read_it_changes_nothing_of_its_run() {
+    let stage = TestWorkspace::job(&[("a", WORKS)], "");
+    let baton = stage.command(&["run", "job.toml", "--background", "--format", "json"]);
+    // Its log is a pipe: the command waits for a reader when it has resolved the run, and before it starts the host.
+    let mut command = stage.program_beside(&baton, "/bin/sh");
+    command.args(["-c", "mkfifo \"$0/launch-$$.log\" && exec \"$@\""]).arg(stage.state().path());
+    command.arg(baton.get_program()).args(baton.get_args());
+    let launching = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let name = format!("/proc/{}/comm", launching.id());
+    until("the run is resolved", || {
+        fs::read_to_string(&name).is_ok_and(|name| name.trim_end() == "baton/launcher")
+    });
+    stage.write("job.toml", "agent = \"process:sh evil.sh\"\n[[phases]]\ndo = \"Something else\"\n");
+    fs::write(stage.workspace.join("baton.toml"), "[policies]\nsettings = { stall-ms = \"soon\" }\n")
+        .unwrap();
+    let log = File::open(stage.state().path().join(format!("launch-{}.log", launching.id()))).unwrap();
+    let record = json(&ended(launching).expect(0));
+    until("the run is over", || {
+        stage.story().view.status == RunStatus::Ended(RunOutcome::Done)
+            && stage.processes().is_empty()
+            && stage.state().lock().is_ok()
+    });
+    drop(log);
+    let view = stage.story().view;
+    assert_eq!((record["run"].as_str(), view.workflow.as_str()), (Some(view.run.as_str()), "job"));
+    assert_eq!((view.objectives(), stage.read("a.txt").as_str()), ((1, 1), "done"));
+}
+
+#[test]
+fn a_host_that_no_command_launches_begins_nothing() {
+    let stage = TestWorkspace::job(&[("a", WORKS)], "");
+    for command in ["run", "do", "resume"] {
+        let typed = stage.baton(&[command, "job.toml", "--as-host", "own.log"]);
+        typed.expect(2).says(&["--as-host is for the host"]);
+    }
+    assert!(!stage.has_run());
 }
 
 #[test]

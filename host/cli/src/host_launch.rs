@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -150,16 +150,31 @@ fn open_state(location: &RunLocation) -> anyhow::Result<StateDir> {
     Ok(StateDir::open(&location.config.state_root, &location.config.workspace)?)
 }
 
-/// Starts `baton` with these arguments as a host of its own, and returns when it is at work, or has failed.
+/// What a host of its own is started with.
+#[derive(Debug)]
+pub(crate) struct HostCommand {
+    /// `run`, `do` or `resume`.
+    pub(crate) name: &'static str,
+    /// The task or the run.
+    pub(crate) argument: OsString,
+    /// The resolved run, if it is a new one. It goes through a pipe: no other user can read it, it has no name that an agent could
+    /// write to, and nothing of it is left when both processes have ended.
+    pub(crate) request: Option<Vec<u8>>,
+}
+
+/// Starts `baton` with this command as a host of its own, and returns when it is at work, or has failed.
 pub(crate) fn launch(
     location: &RunLocation,
-    arguments: &[OsString],
+    command: &HostCommand,
     launch: LaunchMode,
     format: OutputFormat,
 ) -> anyhow::Result<CliExit> {
     become_launcher().context("naming this process a launcher")?;
     let log = open_state(location)?.path().join(format!("launch-{}.log", std::process::id()));
-    let mut child = start(location, arguments, &log)?;
+    let mut child = start(location, command, &log)?;
+    if let Some(request) = &command.request {
+        send_request(&mut child, request)?;
+    }
     match read_startup(&mut child)? {
         StartupOutcome::Ready(announced) => {
             print_started(location, &announced, &child, launch, format)?;
@@ -184,22 +199,42 @@ pub(crate) fn launch(
     }
 }
 
-fn start(location: &RunLocation, arguments: &[OsString], log: &Path) -> anyhow::Result<Child> {
+fn start(location: &RunLocation, command: &HostCommand, log: &Path) -> anyhow::Result<Child> {
     let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(log);
     let file = file.with_context(|| format!("making the log {}", log.display()))?;
     Command::new(this_program(&location.config.own_exe))
-        .args(arguments)
+        .arg(command.name)
         .arg("--as-host")
         .arg(log)
         .arg("--workspace")
         .arg(&location.config.workspace)
         .arg("--state-dir")
         .arg(&location.config.state_root)
-        .stdin(Stdio::null())
+        .arg("--")
+        .arg(&command.argument)
+        .stdin(if command.request.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(file)
         .spawn()
         .with_context(|| format!("starting {}", location.config.own_exe.display()))
+}
+
+fn send_request(child: &mut Child, request: &[u8]) -> anyhow::Result<()> {
+    let mut pipe = child.stdin.take().context("the host has no standard input")?;
+    match pipe.write_all(request) {
+        // It has ended, and its log says why.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        sent => sent.context("handing over the run to the host"),
+    }
+}
+
+/// In the host: what [`launch`] hands over. From then on its standard input is empty.
+pub(crate) fn receive_request() -> anyhow::Result<Vec<u8>> {
+    let mut request = Vec::new();
+    io::stdin().lock().read_to_end(&mut request).context("reading what this host is to begin")?;
+    let nothing = File::open("/dev/null").context("opening /dev/null")?;
+    rustix::stdio::dup2_stdin(nothing).context("closing standard input")?;
+    Ok(request)
 }
 
 /// What came first.

@@ -147,10 +147,9 @@ pub(crate) fn refused(reference: &str, why: &dyn std::fmt::Display) -> RuntimeEr
 }
 
 /// Whether what is used for the first time is fetched and pinned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PinMode {
-    /// In the lock beside the file that names it, as a run has it.
-    Write,
+pub(crate) enum PinMode<'t> {
+    /// In the lock beside the file that names it, as a run has it. This is told of each.
+    Write(&'t mut dyn FnMut(&str)),
     /// Nothing is written, and no registry is asked, where nothing is begun.
     Leave,
 }
@@ -162,7 +161,7 @@ pub(crate) fn bundle(
     workflow: &Workflow,
     base: &Path,
     location: &LocationArgs,
-    pinning: PinMode,
+    mut pinning: PinMode<'_>,
 ) -> anyhow::Result<PolicyBundle> {
     let mut bundle = PolicyBundle::default();
     let remotes = RemotePolicies::new(location);
@@ -187,9 +186,9 @@ pub(crate) fn bundle(
                 }
                 ResolvedReference::Registry(remote) => {
                     let pin = lock.oci(&remote);
-                    let delivered = match pinning {
+                    let delivered = match &pinning {
                         PinMode::Leave => remotes.kept(&remote, pin.as_ref())?,
-                        PinMode::Write => {
+                        PinMode::Write(_) => {
                             if let (None, Some(file)) = (&pin, only_of_folder(workflow, &reference)) {
                                 remotes.expect_known(&remote, file)?;
                             }
@@ -206,9 +205,11 @@ pub(crate) fn bundle(
             let name = external_policy_name(&name, &bytes);
             add_component(&mut bundle, reference, PolicySource { name, bytes: Some(bytes) })?;
         }
-        if pinning == PinMode::Write && !said.is_empty() {
+        if let PinMode::Write(tell) = &mut pinning
+            && !said.is_empty()
+        {
             lock.write(&path)?;
-            said.iter().for_each(|line| stdio::progress(line));
+            said.iter().for_each(|line| tell(line));
         }
     }
     Ok(bundle)
@@ -347,10 +348,14 @@ mod tests {
         (folder, workflow)
     }
 
+    fn pinned(workflow: &Workflow, base: &Path) -> anyhow::Result<PolicyBundle> {
+        bundle(workflow, base, &LocationArgs::default(), PinMode::Write(&mut |_| {}))
+    }
+
     #[test]
     fn a_component_is_read_once_and_called_after_its_file() {
         let (folder, workflow) = folder();
-        let bundle = bundle(&workflow, folder.path(), &LocationArgs::default(), PinMode::Write).unwrap();
+        let bundle = pinned(&workflow, folder.path()).unwrap();
         let sources: Vec<_> = bundle.components.values().collect();
         assert_eq!(sources.len(), 1);
         assert_eq!((sources[0].name.as_str(), sources[0].bytes.as_deref()), ("careful", Some(&b"\0asm"[..])));
@@ -360,7 +365,7 @@ mod tests {
     fn a_component_that_is_not_there_is_wrong_usage() {
         let (folder, workflow) = folder();
         std::fs::remove_file(folder.path().join("careful.wasm")).unwrap();
-        let error = bundle(&workflow, folder.path(), &LocationArgs::default(), PinMode::Write).unwrap_err();
+        let error = pinned(&workflow, folder.path()).unwrap_err();
         assert_eq!(CliExit::of_error(&error), CliExit::Usage);
         assert!(error.to_string().contains("careful.wasm"), "{error}");
     }
@@ -372,9 +377,9 @@ mod tests {
             lock(&workflow, folder.path(), &LocationArgs::default()).unwrap(),
             [(folder.path().join(LOCK_FILE), 1)].into()
         );
-        bundle(&workflow, folder.path(), &LocationArgs::default(), PinMode::Write).unwrap();
+        pinned(&workflow, folder.path()).unwrap();
         std::fs::write(folder.path().join("careful.wasm"), b"\0asm, but another").unwrap();
-        let error = bundle(&workflow, folder.path(), &LocationArgs::default(), PinMode::Write).unwrap_err();
+        let error = pinned(&workflow, folder.path()).unwrap_err();
         assert_eq!(CliExit::of_error(&error), CliExit::PolicyRefused);
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::run::{RunOptions, begin};
+use super::run::{RunOptions, begin, host_launched};
 use crate::exit_status::{CliExit, UsageError};
 use crate::location::{RunLocation, shell_quoted};
 use crate::task::{CheckCommands, Task, detection};
@@ -40,6 +40,9 @@ pub(crate) struct DoArgs {
 }
 
 pub(crate) fn run(args: DoArgs) -> anyhow::Result<CliExit> {
+    if args.options.is_launched() {
+        return host_launched(args.options);
+    }
     if args.check.iter().any(|check| check.trim().is_empty()) {
         return Err(UsageError(
             "--check is empty: name the command that must exit 0, or leave it out".into(),
@@ -61,5 +64,5 @@ pub(crate) fn run(args: DoArgs) -> anyhow::Result<CliExit> {
         )),
         check => CheckCommands::Named(check),
     };
-    begin(&Task::Sentence { text, checks }, args.options)
+    begin(&Task::Sentence { text, checks }, &args.options)
 }

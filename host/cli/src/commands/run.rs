@@ -1,39 +1,29 @@
-//! `baton run`: a workflow file or a plan goes in, agents work on it, a report comes out. Where a run of it is unfinished, that
-//! one goes on (D8). `baton do` is the same with a sentence.
+//! `baton run`: a workflow file or a plan goes in, agents work on it, a report comes out. If a run of it is unfinished, the command
+//! resumes that one (D8). `baton do` is the same with a sentence.
 
 mod agent_changes;
+mod dry_run;
 mod first_use;
+mod start_request;
+mod unfinished;
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use baton_lab::experiment::assignment::strip_arms;
-use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::input::PauseAnswer;
-use baton_runtime::core::view::{COULD_NOT_START, QuestionSummary, RunView};
-use baton_runtime::core::workflow::{AgentKind, RunSource, SandboxLevel};
-use baton_runtime::{
-    ControlMessage, PolicyBundle, RunStart, RuntimeError, UnfinishedRun, dry_run, expect_person, set_aside,
-    unfinished,
-};
+use baton_runtime::core::workflow::{AgentKind, SandboxLevel};
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::args::{LocationArgs, OutputFormat, ViewArgs};
-use crate::config_layers::{self, placed};
+use crate::args::{LocationArgs, ViewArgs};
 use crate::exit_status::{CliExit, UsageError};
-use crate::host_client::{ask_host, block_on};
-use crate::host_launch::{DetachedHostArgs, LaunchMode, launch};
-use crate::location::{RunLocation, shell_quoted, shell_words};
-use crate::policies::PinMode;
-use crate::render::resume_message::{PlanBoxDiff, ResumeMessage};
-use crate::render::{dry_run, json_record, report, terminal_style, text_format};
-use crate::run_ui::follow;
+use crate::host_launch::{DetachedHostArgs, HostCommand, LaunchMode, launch, receive_request};
+use crate::location::RunLocation;
+use crate::stdio;
 use crate::task::commits::CommitOptions;
-use crate::task::detection::require_agent;
 use crate::task::grants::RoleGrantArgs;
-use crate::task::{PlanCompleted, Task, absolute_program, shared_files};
-use crate::{experiment_assignment, policies, stdio};
+use crate::task::{Task, absolute_program};
+use start_request::StartRequest;
+pub(crate) use start_request::read;
+use unfinished::RunDecision;
 
 /// Run a workflow or a plan, or resume its unfinished run
 #[derive(Debug, Args)]
@@ -98,9 +88,6 @@ pub(crate) struct RunOptions {
     /// Do not enrol this run in experiments: only the policies of your own files decide
     #[arg(long)]
     no_experiment: bool,
-    /// What whoever launched this host found that it takes over from the run that it begins anew. Nobody types this.
-    #[arg(long, value_name = "JSON", hide = true)]
-    inherits: Option<String>,
     /// Take what the run would read or run as it is although an agent may have changed it: checks (`verify: …`) that are
     /// new in a plan since its last run, or a file that was changed while a run worked and that no run of yours used since
     #[arg(long)]
@@ -123,6 +110,11 @@ impl RunOptions {
         let mut workflow = task.for_run(agent, script, sandbox, &self.handed_over, &self.location)?;
         self.commits.lay_over(&mut workflow).map_err(UsageError)?;
         Ok(workflow)
+    }
+
+    /// Whether another process has resolved the run that this one hosts.
+    pub(crate) fn is_launched(&self) -> bool {
+        self.host.is_launched()
     }
 
     /// Where it works.
@@ -189,368 +181,38 @@ impl From<SandboxLevelArg> for SandboxLevel {
 }
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<CliExit> {
-    let task = Task::of_file(&args.file);
-    if !args.options.host.is_launched() {
-        agent_changes::expect_no_new_link(&args.file, &args.options.location)?;
+    if args.options.is_launched() {
+        return host_launched(args.options);
     }
-    begin(&task, args.options)
+    agent_changes::expect_no_new_link(&args.file, &args.options.location)?;
+    begin(&Task::of_file(&args.file), &args.options)
 }
 
-/// Begins a run of the task, or goes on with the one that is unfinished.
-pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<CliExit> {
-    let is_launched = args.host.is_launched();
-    let announcement = args.host.clone().settle()?;
-    // Whoever launched this host has looked for an unfinished run already.
-    let looks = !args.dry_run && !is_launched && !args.new;
-    let mut restarts = args.restart;
-    let workflow = match (args.workflow(task), task.reopened()) {
-        // An agent may have ticked what it has not done: only the run says whether something is left.
-        (Err(error), Some(reopened)) if error.is::<PlanCompleted>() && looks && !restarts => {
-            let mut workflow = args.workflow(&reopened)?;
-            workflow.plan.iter_mut().for_each(|plan| plan.boxes.clear());
-            let Some((location, found)) = find(task, &args, &workflow)? else {
-                let undone = match args.accept_changes {
-                    true => None,
-                    false => agent_changes::explain_ticked_boxes(&args.location, &workflow)?,
-                };
-                return Err(undone.unwrap_or(error));
-            };
-            let beyond = beyond(task, &args, &found.workflow);
-            return continue_run(task, &args, &workflow, &location, &found, &beyond);
+/// Begins a run of the task, or resumes the one that is unfinished.
+pub(crate) fn begin(task: &Task, args: &RunOptions) -> anyhow::Result<CliExit> {
+    let (workflow, supersedes) = match unfinished::decide(task, args)? {
+        RunDecision::Resume(resumable) => return unfinished::resume(task, args, &resumable),
+        RunDecision::Begin { workflow, supersedes, notice } => {
+            notice.iter().for_each(|notice| stdio::progress(notice));
+            (*workflow, supersedes)
         }
-        (read, _) => read?,
     };
-    if looks
-        && !restarts
-        && let Some((location, found)) = find(task, &args, &workflow)?
-    {
-        let beyond = beyond(task, &args, &found.workflow);
-        if found.busy || beyond.is_empty() || has_worked(&found.view) {
-            return continue_run(task, &args, &workflow, &location, &found, &beyond);
-        }
-        stdio::progress(&format!(
-            "found: run {} began without `{beyond}`, and no agent has worked on it yet; a new run takes its place",
-            found.view.run
-        ));
-        restarts = true;
-    }
-    if !is_launched && let Some(remark) = task.remark() {
-        stdio::progress(&remark);
-    }
-    if !is_launched
-        && !args.dry_run
-        && let Some(told) = config_layers::workspace_choices_notice(&workflow.policies)
-    {
-        stdio::progress(&told);
-    }
-    if !is_launched
-        && args.sandbox.is_some()
-        && let Some(told) = task.lists_notice(&workflow, &args.location)?
-    {
-        stdio::progress(&told);
-    }
-    let pinning = if args.dry_run { PinMode::Leave } else { PinMode::Write };
-    let base = task.base()?;
-    if !is_launched && args.accept_changes {
-        expect_person("--accept-changes")?;
-    } else if !is_launched {
-        let typed = format!(
-            "{}{}{}",
-            task.command(),
-            shell_words(&args.words()),
-            RunLocation::here(&args.location)?.flags
-        );
-        let own = agent_changes::expect_no_agent_changes(task, &args.location, &workflow, &base, &typed);
-        match args.dry_run {
-            true => own.err().into_iter().for_each(|refused| stdio::progress(&format!("refused: {refused}"))),
-            false => own?,
+    let request = StartRequest::resolve(task, args, workflow, supersedes, &mut stdio::progress)?;
+    match request.mode {
+        _ if args.dry_run => dry_run::show(&request, args.view),
+        LaunchMode::Foreground => request.host(args.view, None),
+        LaunchMode::Asked | LaunchMode::FromMode(_) => {
+            let (location, mode) = (request.location.clone(), request.mode);
+            let (name, argument) = task.process_words()?;
+            let command = HostCommand { name, argument, request: Some(request.freeze()?) };
+            launch(&location, &command, mode, args.view.format.format)
         }
     }
-    let mut policies = bundle(&base, &workflow, &args.location, pinning)?;
-    if looks && restarts {
-        supersede_earlier_run(&args.location, &workflow)?;
-    }
-    let inherited = match &args.inherits {
-        _ if args.dry_run || args.no_experiment => Vec::new(),
-        Some(json) => {
-            serde_json::from_str(json).map_err(|error| UsageError(format!("--inherits: {error}")))?
-        }
-        None => experiment_assignment::inherited(&args.location, &workflow)?,
-    };
-    if !args.dry_run {
-        require_agent(&workflow)?;
-    }
-    let location = RunLocation::for_workflow(&args.location, &workflow, args.dry_run)?;
-    let way = LaunchMode::of(args.background, args.inline || is_launched, workflow.mode);
-    let shared = shared_files(&workflow, &location.config.workspace);
-    if let Some(found) = shared.as_ref().filter(|_| !is_launched) {
-        stdio::progress(&format!("sandbox: {found}"));
-    }
-    if args.dry_run {
-        let experiments = if args.no_experiment {
-            Vec::new()
-        } else {
-            experiment_assignment::foresee(&location, &workflow, &policies)
-        };
-        return show_plan(&location, workflow, &policies, way, args.view, &experiments);
-    }
-    if !is_launched && let Some(unseen) = text_format::cost_ceiling_warning(&workflow) {
-        stdio::progress(&unseen);
-    }
-    if way == LaunchMode::Foreground {
-        let mut workflow = Workflow { shared_files: shared, ..workflow };
-        let assignments = match args.no_experiment {
-            true => Vec::new(),
-            false => experiment_assignment::assign_arms(&location, &mut workflow, &mut policies, &inherited)?,
-        };
-        let placed = placed(&workflow.policies);
-        let start = RunStart::New { workflow: Box::new(workflow), policies, assignments };
-        return follow(&location, start, args.view, announcement).map_err(placed);
-    }
-    let format = args.view.format.format;
-    let mut arguments: Vec<OsString> = task.arguments()?;
-    // Which arm it gets is drawn once, by the host that begins it.
-    if !args.no_experiment && !inherited.is_empty() {
-        arguments.extend(["--inherits".into(), serde_json::to_string(&inherited)?.into()]);
-    }
-    let script = args.script.as_ref().map(std::path::absolute).transpose()?;
-    arguments.extend(RunOptions { script, ..args }.words().into_iter().map(OsString::from));
-    launch(&location, &arguments, way, format)
 }
 
-fn show_plan(
-    location: &RunLocation,
-    workflow: Workflow,
-    policies: &PolicyBundle,
-    way: LaunchMode,
-    view: ViewArgs,
-    experiments: &[String],
-) -> anyhow::Result<CliExit> {
-    let planned = dry_run(&location.config, workflow.clone(), policies);
-    let plan = planned.map_err(|error| placed(&workflow.policies)(error.into()))?;
-    match view.format.format {
-        OutputFormat::Text => {
-            stdio::data(&dry_run::text(&plan, &workflow, location, way, &terminal_style::stdout()))?;
-            experiments.iter().try_for_each(|line| stdio::data(&format!("\n{line}\n")))?;
-        }
-        OutputFormat::Json => stdio::data(&json_record::pretty(&with_experiments(
-            dry_run::json(&plan, &workflow, way),
-            experiments,
-        ))?)?,
-        OutputFormat::Jsonl => stdio::data(&json_record::line(&with_experiments(
-            dry_run::json(&plan, &workflow, way),
-            experiments,
-        ))?)?,
-    }
-    Ok(CliExit::Done)
-}
-
-/// The plan with what experiments have to do with it, where any has.
-fn with_experiments(mut plan: serde_json::Value, experiments: &[String]) -> serde_json::Value {
-    if !experiments.is_empty() {
-        plan["experiments"] = experiments.into();
-    }
-    plan
-}
-
-// --- the run that is unfinished (D8) ----------------------------------------------------------------------------------
-
-/// The run that this invocation goes on with. Where each run has a folder of its own, one that a host works on is left
-/// to it; in a folder that they share, nothing else can be begun meanwhile.
-fn find(
-    task: &Task,
-    args: &RunOptions,
-    workflow: &Workflow,
-) -> anyhow::Result<Option<(RunLocation, UnfinishedRun)>> {
-    let apart = RunLocation::is_fresh(&args.location, workflow);
-    for location in RunLocation::previous_locations(&args.location, workflow)? {
-        let found = block_on(unfinished(&location.config, workflow))?.map_err(|error| {
-            let broken = matches!(error, RuntimeError::BrokenJournal { .. });
-            let restart = restart(task, args, &location);
-            let error = anyhow::Error::from(error);
-            match broken {
-                true => error.context(format!(
-                    "the last run of this workflow cannot be resumed; `{restart}` starts a new one"
-                )),
-                false => error,
-            }
-        })?;
-        match found {
-            Some(found) if !(apart && found.busy) => return Ok(Some((location, found))),
-            _ => {}
-        }
-    }
-    Ok(None)
-}
-
-/// Whether the files say something else than what the run began with. How many agents work at once is this machine's to say,
-/// where the workflow does not; and a line that moved says the same.
-fn has_changed(task: &Task, began_with: &Workflow, now: &Workflow) -> bool {
-    if let Some(RunSource::Plan { .. }) = &began_with.source {
-        // Its boxes are told by themselves.
-        return false;
-    }
-    // What an experiment laid over it when it began stands in no file.
-    let (mut before, mut now) = (strip_arms(began_with.clone()), now.clone());
-    if now.limits.agents == 0 {
-        now.limits.agents = before.limits.agents;
-    }
-    if let Task::Sentence { .. } = task {
-        // A check that was named is told as a flag; one that is found now is nobody's change.
-        for (now, before) in now.phases.iter_mut().zip(&before.phases) {
-            now.verify.clone_from(&before.verify);
-        }
-    }
-    (before.source, now.source) = (None, None);
-    (before.plan, now.plan) = (None, None);
-    // What is in the folder says that.
-    (before.next_run_files, now.next_run_files) = (Vec::new(), Vec::new());
-    (before.shared_files, now.shared_files) = (None, None);
-    before.policies = before.policies.without_sources();
-    now.policies = now.policies.without_sources();
-    before != now
-}
-
-/// Goes on with it, or shows the question that it waits for.
-fn continue_run(
-    task: &Task,
-    args: &RunOptions,
-    workflow: &Workflow,
-    location: &RunLocation,
-    run: &UnfinishedRun,
-    beyond: &str,
-) -> anyhow::Result<CliExit> {
-    let resume = RunStart::Resume { run: Some(run.view.run.clone()) };
-    if run.busy {
-        // The runtime says best who works there.
-        return follow(location, resume, args.view, None);
-    }
-    let restart = restart(task, args, location);
-    let found = ResumeMessage {
-        run,
-        changed: beyond.is_empty() && has_changed(task, &run.workflow, workflow),
-        beyond,
-        boxes: PlanBoxDiff::between(run, workflow),
-        restart: &restart,
-    };
-    let tries_again = found.waits() && beyond.is_empty() && only_failed_starts(&run.view);
-    match tries_again {
-        true => stdio::progress(&format!(
-            "found: run {} could not start its agent; it tries again. `{restart}` starts a new run instead",
-            run.view.run
-        )),
-        false => found.lines(&terminal_style::stderr()).iter().for_each(|line| stdio::progress(line)),
-    }
-    if args.view.format.format == OutputFormat::Jsonl {
-        stdio::data(&json_record::line(&found.json())?)?;
-    }
-    if tries_again {
-        for question in &run.view.questions {
-            let (run, question, choice) = (Some(run.view.run.clone()), Some(question.id), PauseAnswer::Retry);
-            ask_host(location, ControlMessage::Answer { run, question, choice, message: None })?;
-        }
-    } else if found.waits() {
-        let document = json_record::RunDocument { location, view: &run.view, live: Some(false) };
-        match args.view.format.format {
-            OutputFormat::Text => {
-                stdio::data(&format!(
-                    "\n{}",
-                    report::status(&terminal_style::stdout(), &run.view, location, false)
-                ))?;
-            }
-            OutputFormat::Json => stdio::data(&json_record::pretty(&document)?)?,
-            OutputFormat::Jsonl => stdio::data(&json_record::line(&document)?)?,
-        }
-        return Ok(CliExit::Paused);
-    }
-    if !beyond.is_empty() {
-        return Err(UsageError(format!(
-            "run {} began without `{beyond}`, and this command does not change that: leave it out, or start a new \
-             run: {restart}",
-            run.view.run
-        ))
-        .into());
-    }
-    let way = LaunchMode::of(args.background, args.inline, run.workflow.mode);
-    if way == LaunchMode::Foreground {
-        return follow(location, resume, args.view, None);
-    }
-    let arguments: Vec<OsString> = vec!["resume".into(), run.view.run.as_str().into()];
-    launch(location, &arguments, way, args.view.format.format)
-}
-
-/// Whether all that it asks is what to do about an agent that could not start: by now it may be installed, or logged in.
-fn only_failed_starts(view: &RunView) -> bool {
-    let is_of_start = |question: &QuestionSummary| {
-        let phase = view.phases.iter().find(|phase| Some(&phase.id) == question.phase.as_ref());
-        let last = phase.and_then(|phase| phase.sessions.last());
-        last.is_some_and(|session| session.ending == COULD_NOT_START && session.turns == 0)
-    };
-    !view.questions.is_empty() && view.questions.iter().all(is_of_start)
-}
-
-fn supersede_earlier_run(args: &LocationArgs, workflow: &Workflow) -> anyhow::Result<()> {
-    let apart = RunLocation::is_fresh(args, workflow);
-    for location in RunLocation::previous_locations(args, workflow)? {
-        let runs = match block_on(set_aside(&location.config, workflow))? {
-            // It goes on in its own folder.
-            Err(RuntimeError::Busy { .. }) if apart => continue,
-            runs => runs?,
-        };
-        for run in runs {
-            stdio::progress(&format!(
-                "run {run} is set aside and kept; `baton resume {run}{}` continues it",
-                location.flags
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// "baton run w.toml --agent codex --restart".
-fn restart(task: &Task, args: &RunOptions, location: &RunLocation) -> String {
-    format!("{}{} --restart{}", task.command(), shell_words(&args.words()), location.flags)
-}
-
-/// What was typed, and a run began without, as it was typed; empty where it began with all of it.
-fn beyond(task: &Task, args: &RunOptions, run: &Workflow) -> String {
-    let flags: Vec<&str> = task.beyond(run).into_iter().chain(args.beyond(run)).collect();
-    let mut is_meant = false;
-    let of_flags = |word: &String| {
-        if let Some(flag) = word.starts_with("--").then(|| word.split('=').next()).flatten() {
-            is_meant = flags.contains(&flag);
-        }
-        is_meant.then(|| shell_quoted(word))
-    };
-    let words: Vec<String> = task.words().into_iter().chain(args.words()).collect();
-    words.iter().filter_map(of_flags).collect::<Vec<_>>().join(" ")
-}
-
-/// Whether an agent has done anything for a run.
-fn has_worked(view: &RunView) -> bool {
-    view.phases.iter().flat_map(|phase| &phase.sessions).any(|session| session.turns > 0)
-}
-
-// --- reading the workflow ---------------------------------------------------------------------------------------------
-
-/// Reads a workflow file over the layers beneath it, and what they name: policies, and the scripts that rehearsals play.
-/// Paths in a file start from its folder.
-pub(crate) fn read(path: &Path, location: &LocationArgs) -> anyhow::Result<(Workflow, PolicyBundle)> {
-    let task = Task::of_file(path);
-    let (workflow, _) = task.parse_with_layers(location)?;
-    let policies = bundle(&task.base()?, &workflow, location, PinMode::Leave)?;
-    Ok((workflow, policies))
-}
-
-/// What a new run of it needs beside it.
-fn bundle(
-    base: &Path,
-    workflow: &Workflow,
-    location: &LocationArgs,
-    pinning: PinMode,
-) -> anyhow::Result<PolicyBundle> {
-    for script in workflow.roles.values().filter_map(|role| role.script.as_deref()) {
-        check_script(Path::new(script)).map_err(|error| UsageError(error.to_string()))?;
-    }
-    policies::bundle(workflow, base, location, pinning).map_err(placed(&workflow.policies))
+/// Hosts the run that another process has resolved, and reads nothing that it was resolved from.
+pub(crate) fn host_launched(args: RunOptions) -> anyhow::Result<CliExit> {
+    let announcement = args.host.settle()?;
+    let request = StartRequest::thaw(&receive_request()?, RunLocation::here(&args.location)?)?;
+    request.host(args.view, announcement)
 }

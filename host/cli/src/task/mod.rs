@@ -167,19 +167,14 @@ impl Task {
         }
     }
 
-    /// The same for a process that is started elsewhere.
-    pub(crate) fn arguments(&self) -> anyhow::Result<Vec<OsString>> {
+    /// The command and the argument of a process that hosts a run of it: for people who look at processes. What the run does is not read
+    /// from there.
+    pub(crate) fn process_words(&self) -> anyhow::Result<(&'static str, OsString)> {
         Ok(match self {
             Task::File(path) | Task::Plan(path) | Task::ReopenedPlan(path) => {
-                vec!["run".into(), std::path::absolute(path)?.into()]
+                ("run", std::path::absolute(path)?.into())
             }
-            Task::Sentence { text, checks } => {
-                let commands = checks.commands();
-                let flags = commands.iter().map(|check| OsString::from(format!("--check={check}")));
-                // What was not found here is not looked for there.
-                let none = commands.is_empty().then(|| OsString::from("--no-check"));
-                ["do".into(), text.into()].into_iter().chain(flags).chain(none).collect()
-            }
+            Task::Sentence { text, .. } => ("do", text.into()),
         })
     }
 

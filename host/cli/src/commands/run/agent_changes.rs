@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use baton_runtime::core::workflow::RunSource;
 use baton_runtime::core::{RunId, Workflow};
-use baton_runtime::{RunOfFile, SuspectedChange, newest_of_file, newest_run};
+use baton_runtime::{RunOfFile, SuspectedChange, newest_of_file};
 
-use super::{first_use, has_changed};
+use super::first_use;
+use super::unfinished::has_changed;
 use crate::args::LocationArgs;
 use crate::config_layers::WORKSPACE_FILE;
 use crate::exit_status::UsageError;
-use crate::location::{RunLocation, state_root};
+use crate::location::state_root;
 use crate::policies::lock_files;
-use crate::task::plan_boxes::PlanBoxes;
 use crate::task::{CommandFiles, Task, path_aliases};
 
 /// Refuses a plan or a workflow file at whose place another run found a file of its own, and that is reached by a link now: no run knows what
@@ -202,26 +202,4 @@ pub(super) fn placed_checks(workflow: &Workflow) -> impl Iterator<Item = PlacedC
         });
         of_phase.into_iter().chain(of_objectives)
     })
-}
-
-/// Why not all is done although every box is ticked: the last run of the plan has not done what some of them say.
-pub(super) fn explain_ticked_boxes(
-    location: &LocationArgs,
-    workflow: &Workflow,
-) -> anyhow::Result<Option<anyhow::Error>> {
-    let mut places = RunLocation::previous_locations(location, workflow)?.into_iter();
-    let Some(run) =
-        places.find_map(|location| newest_run(&location.config, workflow).transpose()).transpose()?
-    else {
-        return Ok(None);
-    };
-    let standing = PlanBoxes::of(run.workflow).and_then(|boxes| boxes.standing(&run.view));
-    let not_done = standing.map_or(0, |standing| standing.not_done + standing.gone);
-    let id = run.view.run;
-    Ok((not_done > 0).then(|| {
-        anyhow::anyhow!(
-            "every box of the plan is ticked, but run {id} has not done {not_done} of them: reopen (`- [ ]`) those \
-             that are still to be done; `baton report {id}` names them"
-        )
-    }))
 }
