@@ -20,7 +20,7 @@ use crate::location::RunLocation;
 use crate::stdio;
 use crate::task::commits::CommitOptions;
 use crate::task::grants::RoleGrantArgs;
-use crate::task::{Task, absolute_program};
+use crate::task::{ResolvedTask, Task, absolute_program};
 use start_request::StartRequest;
 pub(crate) use start_request::read;
 use unfinished::RunDecision;
@@ -104,12 +104,12 @@ pub(crate) struct RunOptions {
 
 impl RunOptions {
     /// The task as a run of it begins.
-    fn workflow(&self, task: &Task) -> anyhow::Result<Workflow> {
+    fn resolve(&self, task: &Task) -> anyhow::Result<ResolvedTask> {
         let sandbox = self.sandbox.map(SandboxLevel::from).unwrap_or_default();
         let (agent, script) = (self.agent.as_ref(), self.script.as_deref());
-        let mut workflow = task.for_run(agent, script, sandbox, &self.handed_over, &self.location)?;
-        self.commits.lay_over(&mut workflow).map_err(UsageError)?;
-        Ok(workflow)
+        let mut resolved = task.for_run(agent, script, sandbox, &self.handed_over, &self.location)?;
+        self.commits.lay_over(&mut resolved.workflow).map_err(UsageError)?;
+        Ok(resolved)
     }
 
     /// Whether another process has resolved the run that this one hosts.
@@ -190,14 +190,14 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<CliExit> {
 
 /// Begins a run of the task, or resumes the one that is unfinished.
 pub(crate) fn begin(task: &Task, args: &RunOptions) -> anyhow::Result<CliExit> {
-    let (workflow, supersedes) = match unfinished::decide(task, args)? {
+    let (resolved, supersedes) = match unfinished::decide(task, args)? {
         RunDecision::Resume(resumable) => return unfinished::resume(task, args, &resumable),
-        RunDecision::Begin { workflow, supersedes, notice } => {
+        RunDecision::Begin { resolved, supersedes, notice } => {
             notice.iter().for_each(|notice| stdio::progress(notice));
-            (*workflow, supersedes)
+            (*resolved, supersedes)
         }
     };
-    let request = StartRequest::resolve(task, args, workflow, supersedes, &mut stdio::progress)?;
+    let request = StartRequest::resolve(task, args, resolved, supersedes, &mut stdio::progress)?;
     match request.mode {
         _ if args.dry_run => dry_run::show(&request, args.view),
         LaunchMode::Foreground => request.host(args.view, None),

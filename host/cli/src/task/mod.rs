@@ -95,6 +95,13 @@ pub(crate) struct LoadedTask {
     pub(crate) named: Vec<String>,
 }
 
+/// A task as a run of it begins, over the layers beneath it.
+pub(crate) struct ResolvedTask {
+    pub(crate) workflow: Workflow,
+    /// Files that were read with the task's own.
+    pub(crate) named: Vec<String>,
+}
+
 impl Task {
     /// The task that a file holds: a plan if its name says that it is Markdown, or if it is no `.toml` and has boxes.
     pub(crate) fn of_file(path: &Path) -> Self {
@@ -267,7 +274,7 @@ impl Task {
         sandbox: SandboxLevel,
         handed_over: &RoleGrantArgs,
         location: &LocationArgs,
-    ) -> anyhow::Result<Workflow> {
+    ) -> anyhow::Result<ResolvedTask> {
         let LoadedTask { reading, draft, plan, named } = self.read(location)?;
         let folder = RunLocation::folder(location, reading.workflow())?;
         let layers = ConfigLayers::read(folder.as_deref())?;
@@ -287,7 +294,7 @@ impl Task {
                 role.script = Some(script.clone());
             }
         }
-        let mut workflow = self.confined(workflow, &floor, named, folder.as_deref())?;
+        let mut workflow = self.confined(workflow, &floor, named.clone(), folder.as_deref())?;
         if let Some(folder) = &folder {
             hide_link_targets(&mut workflow, folder);
         }
@@ -315,7 +322,7 @@ impl Task {
                 RunSource::Sentence { text: text.clone(), workflow: String::new() }
             }
         });
-        Ok(workflow)
+        Ok(ResolvedTask { workflow, named })
     }
 }
 

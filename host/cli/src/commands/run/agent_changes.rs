@@ -16,7 +16,7 @@ use crate::config_layers::WORKSPACE_FILE;
 use crate::exit_status::UsageError;
 use crate::location::state_root;
 use crate::policies::lock_files;
-use crate::task::{CommandFiles, Task, path_aliases};
+use crate::task::{CommandFiles, ResolvedTask, Task, path_aliases};
 
 /// Refuses a plan or a workflow file at whose place another run found a file of its own, and that is reached by a link now: no run knows what
 /// it leads to.
@@ -47,7 +47,7 @@ pub(super) fn expect_no_new_link(file: &Path, location: &LocationArgs) -> anyhow
 pub(super) fn expect_no_agent_changes(
     task: &Task,
     location: &LocationArgs,
-    workflow: &Workflow,
+    resolved: &ResolvedTask,
     base: &Path,
     command: &str,
 ) -> anyhow::Result<()> {
@@ -60,12 +60,12 @@ pub(super) fn expect_no_agent_changes(
             let Ok(real) = path.canonicalize() else { return Ok(()) };
             earlier = newest_of_file(&state_root(location)?, &real)?;
             if let Some(earlier) = &earlier {
-                said = changed_since_last_run(task, (path, &real), location, workflow, base, earlier)?;
+                said = changed_since_last_run(task, (path, &real), location, resolved, base, earlier)?;
             }
         }
     }
     if said.is_none() {
-        said = first_use::written_before_first_use(task, location, workflow, base, earlier.as_ref())?;
+        said = first_use::written_before_first_use(task, location, resolved, base, earlier.as_ref())?;
     }
     match said {
         Some(said) => Err(UsageError(format!("{said}. If you intend it: {command} --accept-changes")).into()),
@@ -79,11 +79,11 @@ fn changed_since_last_run(
     task: &Task,
     (path, real): (&Path, &Path),
     location: &LocationArgs,
-    workflow: &Workflow,
+    resolved: &ResolvedTask,
     base: &Path,
     earlier: &RunOfFile,
 ) -> anyhow::Result<Option<String>> {
-    let (run, began) = (&earlier.run, &earlier.began);
+    let (run, began, workflow) = (&earlier.run, &earlier.began, &resolved.workflow);
     let name = path.display();
     let said = match (&began.source, &workflow.source) {
         (Some(RunSource::Plan { .. }), Some(RunSource::File { .. })) => {
@@ -102,7 +102,7 @@ fn changed_since_last_run(
     Ok(match said {
         None => {
             let own = matches!(task, Task::File(_)) && has_changed(task, began, workflow);
-            let mut named = named_files(task, location, workflow, base);
+            let mut named = named_files(resolved, base);
             let commands = CommandFiles::of(workflow, earlier.workspace());
             let folders: Vec<PathBuf> = commands.folders.iter().cloned().collect();
             named.extend(commands.all());
@@ -141,15 +141,10 @@ fn changed_since_last_run(
 }
 
 /// What decides about a run beside its own file: policies and the locks that pin them, and files of rules and modes.
-pub(super) fn named_files(
-    task: &Task,
-    location: &LocationArgs,
-    workflow: &Workflow,
-    base: &Path,
-) -> Vec<PathBuf> {
-    let read = task.read(location).map(|read| read.named).unwrap_or_default();
-    let policies = workflow.policies.references().into_iter().map(str::to_owned);
-    let files = read.into_iter().chain(policies).map(|file| base.join(file)).filter(|file| file.exists());
+pub(super) fn named_files(resolved: &ResolvedTask, base: &Path) -> Vec<PathBuf> {
+    let ResolvedTask { workflow, named } = resolved;
+    let files = named.iter().map(String::as_str).chain(workflow.policies.references());
+    let files = files.map(|file| base.join(file)).filter(|file| file.exists());
     // A lock that is gone pins nothing.
     files.chain(lock_files(workflow, base)).collect()
 }

@@ -13,7 +13,7 @@ use crate::args::LocationArgs;
 use crate::config_layers::WORKSPACE_FILE;
 use crate::location::{RunLocation, shell_quoted, state_root};
 use crate::policies::lock_files;
-use crate::task::{CommandFiles, Task, path_aliases};
+use crate::task::{CommandFiles, ResolvedTask, Task, path_aliases};
 
 /// Checks that are named in an error.
 const CHECKS_MAX: usize = 5;
@@ -23,10 +23,11 @@ const CHECKS_MAX: usize = 5;
 pub(super) fn written_before_first_use(
     task: &Task,
     location: &LocationArgs,
-    workflow: &Workflow,
+    resolved: &ResolvedTask,
     base: &Path,
     earlier: Option<&RunOfFile>,
 ) -> anyhow::Result<Option<String>> {
+    let ResolvedTask { workflow, named } = resolved;
     let folder = match earlier {
         Some(earlier) => Some(earlier.workspace().to_owned()),
         None => RunLocation::folder(location, workflow)?.and_then(|folder| folder.canonicalize().ok()),
@@ -36,12 +37,11 @@ pub(super) fn written_before_first_use(
         Task::ReopenedPlan(_) | Task::Sentence { .. } => None,
     };
     // A run that began does not say which files of modes its workflow had read, only that they were compared.
-    let modes = task.read(location).map(|read| read.named).unwrap_or_default();
-    let modes: Vec<PathBuf> = modes.iter().map(|file| base.join(file)).collect();
+    let modes: Vec<PathBuf> = named.iter().map(|file| base.join(file)).collect();
     let modes = modes.iter().flat_map(|file| path_aliases(file)).collect();
     let used = |workflow: &Workflow, workspace: &Path| used_by(workflow, workspace, &modes);
     let mut files: BTreeSet<PathBuf> = used_now(workflow, folder.as_deref(), base);
-    files.extend(named_files(task, location, workflow, base).iter().flat_map(|file| path_aliases(file)));
+    files.extend(named_files(resolved, base).iter().flat_map(|file| path_aliases(file)));
     if let Some(earlier) = earlier {
         let before = used(&earlier.began, earlier.workspace());
         files.retain(|file| !before.has(file));

@@ -19,14 +19,14 @@ use super::{RunOptions, agent_changes, unfinished};
 use crate::args::{LocationArgs, ViewArgs};
 use crate::config_layers::{self, placed};
 use crate::exit_status::{CliExit, UsageError};
+use crate::experiment_assignment;
 use crate::host_launch::{LaunchMode, ReadyNotifier};
 use crate::location::{RunLocation, shell_words};
 use crate::policies::{self, PinMode};
 use crate::render::text_format;
 use crate::run_ui::follow;
 use crate::task::detection::require_agent;
-use crate::task::{Task, shared_files};
-use crate::{experiment_assignment, stdio};
+use crate::task::{ResolvedTask, Task, shared_files};
 
 /// A new run, as it begins.
 #[derive(Debug)]
@@ -52,13 +52,14 @@ impl StartRequest {
     pub(super) fn resolve(
         task: &Task,
         args: &RunOptions,
-        workflow: Workflow,
+        resolved: ResolvedTask,
         supersedes: bool,
         tell: &mut dyn FnMut(&str),
     ) -> anyhow::Result<Self> {
-        tell_of_task(task, args, &workflow, tell)?;
+        tell_of_task(task, args, &resolved.workflow, tell)?;
         let base = task.base()?;
-        expect_accepted(task, args, &workflow, &base, tell)?;
+        expect_accepted(task, args, &resolved, &base, tell)?;
+        let workflow = resolved.workflow;
         let pinning = if args.dry_run { PinMode::Leave } else { PinMode::Write(&mut *tell) };
         let policies = bundle(&base, &workflow, &args.location, pinning)?;
         if supersedes {
@@ -192,7 +193,7 @@ fn tell_of_task(
 fn expect_accepted(
     task: &Task,
     args: &RunOptions,
-    workflow: &Workflow,
+    resolved: &ResolvedTask,
     base: &Path,
     tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<()> {
@@ -201,7 +202,7 @@ fn expect_accepted(
     }
     let flags = RunLocation::here(&args.location)?.flags;
     let typed = format!("{}{}{flags}", task.command(), shell_words(&args.words()));
-    match agent_changes::expect_no_agent_changes(task, &args.location, workflow, base, &typed) {
+    match agent_changes::expect_no_agent_changes(task, &args.location, resolved, base, &typed) {
         Err(refused) if args.dry_run => tell(&format!("refused: {refused}")),
         expected => expected?,
     }

@@ -20,16 +20,16 @@ use crate::render::{json_record, report, terminal_style};
 use crate::run_ui::follow;
 use crate::stdio;
 use crate::task::plan_boxes::PlanBoxes;
-use crate::task::{PlanCompleted, Task};
+use crate::task::{PlanCompleted, ResolvedTask, Task};
 
 /// What a command does about the runs of its task that began earlier.
 pub(super) enum RunDecision {
     /// It resumes one.
     Resume(Box<ResumableRun>),
-    /// It begins a new run of this workflow.
+    /// It begins a new run.
     Begin {
         /// The task as the run begins it.
-        workflow: Box<Workflow>,
+        resolved: Box<ResolvedTask>,
         /// Whether unfinished runs of the task are set aside.
         supersedes: bool,
         /// Why that is so although no flag asks for it.
@@ -49,11 +49,11 @@ pub(super) struct ResumableRun {
 
 /// Reads the task, and looks for the run of it that goes on.
 pub(super) fn decide(task: &Task, args: &RunOptions) -> anyhow::Result<RunDecision> {
-    let begin = |workflow, supersedes, notice| {
-        Ok(RunDecision::Begin { workflow: Box::new(workflow), supersedes, notice })
+    let begin = |resolved, supersedes, notice| {
+        Ok(RunDecision::Begin { resolved: Box::new(resolved), supersedes, notice })
     };
     let looks = !args.dry_run && !args.new;
-    let workflow = match (args.workflow(task), task.reopened()) {
+    let resolved = match (args.resolve(task), task.reopened()) {
         // An agent may have ticked what it has not done: only the run says whether something is left.
         (Err(error), Some(reopened)) if error.is::<PlanCompleted>() && looks && !args.restart => {
             return resume_of_completed_plan(task, args, &reopened, error);
@@ -61,18 +61,25 @@ pub(super) fn decide(task: &Task, args: &RunOptions) -> anyhow::Result<RunDecisi
         (read, _) => read?,
     };
     if !looks || args.restart {
-        return begin(workflow, looks, None);
+        return begin(resolved, looks, None);
     }
-    let Some((location, run)) = find(task, args, &workflow)? else { return begin(workflow, false, None) };
+    let Some((location, run)) = find(task, args, &resolved.workflow)? else {
+        return begin(resolved, false, None);
+    };
     let beyond = beyond(task, args, &run.workflow);
     if run.busy || beyond.is_empty() || has_worked(&run.view) {
-        return Ok(RunDecision::Resume(Box::new(ResumableRun { location, run, now: workflow, beyond })));
+        return Ok(RunDecision::Resume(Box::new(ResumableRun {
+            location,
+            run,
+            now: resolved.workflow,
+            beyond,
+        })));
     }
     let notice = format!(
         "found: run {} began without `{beyond}`, and no agent has worked on it yet; a new run takes its place",
         run.view.run
     );
-    begin(workflow, true, Some(notice))
+    begin(resolved, true, Some(notice))
 }
 
 /// The run of a plan of which every box is ticked; `error` where there is none.
@@ -82,7 +89,7 @@ fn resume_of_completed_plan(
     reopened: &Task,
     error: anyhow::Error,
 ) -> anyhow::Result<RunDecision> {
-    let mut now = args.workflow(reopened)?;
+    let mut now = args.resolve(reopened)?.workflow;
     now.plan.iter_mut().for_each(|plan| plan.boxes.clear());
     let Some((location, run)) = find(task, args, &now)? else {
         let undone = match args.accept_changes {
