@@ -24,7 +24,7 @@ const VECTORS: (&str, &str) = ("keyhog-scanner", "tests/contracts");
 
 /// A word that a rule is looked up by has at least this many bytes: shorter ones are in every text.
 const WORD_BYTES: usize = 3;
-/// A rule asks for at most so many words at once: more would hardly spare another run of its expression.
+/// A rule asks for at most this number of words at once: more would hardly spare another run of its expression.
 const WORDS_AT_ONCE: usize = 4;
 /// What a rule of Keyhog's finds is a secret from this many bytes on: shorter ones are names, numbers and switches.
 const SECRET_BYTES: usize = 8;
@@ -120,7 +120,7 @@ fn toml_file(path: &Path) -> BuildResult<Value> {
 struct SecretRuleSet {
     rules: Vec<Value>,
     lists: Vec<Value>,
-    /// The lists that every rule of Gitleaks has: what is a placeholder, whoever looks for it.
+    /// The lists that every rule of Gitleaks has: what is a placeholder, for each of them.
     common: Vec<usize>,
 }
 

@@ -1,5 +1,5 @@
 //! The file door of the inbox: reads what agents report through files in their task folder. It checks the form of a
-//! report; whoever holds the inbox says whether it fits the run, and [rejects](Inbox::reject) one that does not.
+//! report; the owner of the inbox decides whether it fits the run, and [rejects](Inbox::reject) one that does not.
 //!
 //! Nothing is lost and nothing is taken on trust: a file stays where it is until the host confirms that its report is
 //! in the journal, a bad one is moved aside with an explanation that the agent can read, and no link is followed. What is
@@ -23,7 +23,7 @@ use crate::tool_requests::ToolCall;
 /// A report is a few sentences; a larger file is something else.
 pub const MAX_FILE_BYTES: u64 = 64 << 10;
 
-/// Files handed over in one scan. The rest comes with the next, so that a flood of files holds nobody up.
+/// Files handed over in one scan. The rest comes with the next, so that a flood of files does not block the host.
 pub const MAX_FILES_PER_SCAN: usize = 64;
 
 /// Directory entries looked at in one scan.
@@ -80,7 +80,7 @@ pub struct Inbox {
     mask: MaskFn,
     /// Handed over and not yet confirmed, or bad and not movable: not handed over again while unchanged.
     handed_over: BTreeMap<OsString, Digest>,
-    /// Told as unfinished at the end of a prompt: unchanged at the end of the next one, nobody writes to it any more.
+    /// Reported as unfinished at the end of a prompt: if it is unchanged at the end of the next one, it is not written to any more.
     unfinished: BTreeMap<OsString, Digest>,
 }
 
@@ -121,8 +121,8 @@ impl Inbox {
     }
 
     /// Reads the new files, the oldest first: reports in JSON, and handoffs in Markdown. Half-written ones are left alone: a name
-    /// that begins with a dot; Markdown, JSON that breaks off and any other name until nobody has written to them for two seconds.
-    /// Whoever cannot wait for that, since an agent has ended its prompt, has them `at_once`: what is bad is told, stays, and is
+    /// that begins with a dot; Markdown, JSON that breaks off and any other name until they have not changed for two seconds.
+    /// A caller that cannot wait for that, since an agent has ended its prompt, has them `at_once`: what is bad is reported, stays, and is
     /// rejected if it is the same at the end of the next prompt.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl Inbox {
         Ok(received)
     }
 
-    /// Moves a file to `taken/`, now that its report is in the journal. A file that was written anew since it was
+    /// Moves a file to `taken/`, now that its report is in the journal. A file that was written again since it was
     /// read stays, and comes with the next scan; a name that is not held is no error, since a restart forgets it.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl Inbox {
         let InboxFolders { new, taken, .. } = self.folders()?;
         let kept = numbered(name, &digest);
         let moved = new.rename(name, &taken, &kept).and_then(|()| {
-            // Looked at after the move: nobody writes to it under its old name any more.
+            // Read after the move: no process opens it by its old name any more.
             match content(&taken, &kept) {
                 Ok(bytes) if Digest::of(&bytes) == digest => mask_kept(&taken, &kept, &bytes, self.mask),
                 _ => taken.rename(&kept, &new, name),
@@ -173,7 +173,7 @@ impl Inbox {
     }
 
     /// Moves a file whose report does not fit the run to `rejected/`, with the reason beside it. A file that was written
-    /// anew since it was read stays, and comes with the next scan.
+    /// again since it was read stays, and comes with the next scan.
     ///
     /// # Errors
     /// [`InboxError`] where the file cannot be moved. It stays where it is, and is handed over once more after a restart.
@@ -256,7 +256,7 @@ impl Inbox {
         }
     }
 
-    /// Opens the folders, making anew what an agent has deleted.
+    /// Opens the folders, and makes those again that an agent has deleted.
     fn folders(&self) -> Result<InboxFolders, InboxError> {
         let open = |name: &str| (self.opener)(&self.inbox.join(name));
         let opened = || {

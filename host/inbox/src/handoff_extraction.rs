@@ -1,5 +1,5 @@
-//! A handoff file of a wrong form. Whoever wrote it may be gone when that is found, so what it says is kept instead of being sent
-//! back (C23): what does not fit its field stands in the state, as it was written.
+//! A handoff file of a wrong form. The agent that wrote it may have ended when that is found, so its content is kept instead of being sent
+//! back (C23): text that does not fit its field is in the state, as it was written.
 
 use baton_core::ObjectiveId;
 use serde_json::{Map, Value};

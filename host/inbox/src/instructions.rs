@@ -1,4 +1,4 @@
-//! What agents are told about the inbox, and which reports it takes.
+//! The instructions for agents about the inbox, and which reports it takes.
 
 /// How to report, with an example of each report: the host writes it to `inbox/README.md`.
 pub const INSTRUCTIONS: &str = include_str!("instructions.md");

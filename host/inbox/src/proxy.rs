@@ -69,7 +69,7 @@ pub struct ResultReference {
     pub preview: String,
 }
 
-/// Where large results go, and whoever says which.
+/// Where large results go, and what decides which.
 pub trait ResultStore: Send + Sync + 'static {
     /// Keeps a text, where that is decided; otherwise, and whenever anything goes wrong, it goes through as it is.
     fn place(&self, offer: LargeResult) -> impl Future<Output = Option<ResultReference>> + Send;

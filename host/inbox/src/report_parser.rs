@@ -9,7 +9,7 @@ use crate::instructions::KINDS;
 use crate::tool_definitions::{ArgumentError, read, takes};
 use crate::tool_requests::ToolCall;
 
-/// The tool whose words are for somebody else than the host.
+/// The tool whose text is not for the host.
 const HANDOFF: &str = "handoff_write";
 
 /// Why a file is no report.

@@ -1,4 +1,4 @@
-//! What stands behind the tools: whoever answers a call. The service knows nothing else of the host, so the same service
+//! The interface behind the tools, which answers a call. The service knows nothing else of the host, so the same service
 //! serves an agent's stdin, a pipe inside the host, and a test.
 
 use std::future::Future;
@@ -17,7 +17,7 @@ pub struct ToolRequest {
     pub call: ToolCall,
 }
 
-/// What an agent is told.
+/// The text that the agent gets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolReply {
     /// One or two sentences for the model.
@@ -45,7 +45,7 @@ impl ToolReply {
     }
 }
 
-/// Whoever answers calls. An answer comes only when what it says is durable.
+/// Answers calls. An answer comes only when what it says is durable.
 pub trait ToolBackend: Send + Sync + 'static {
     /// Answers one call, whose form is right.
     fn call(&self, request: ToolRequest) -> impl Future<Output = ToolReply> + Send;

@@ -215,9 +215,9 @@ pub struct ArtifactList {
 #[serde(deny_unknown_fields)]
 pub struct ContextStatus {}
 
-/// Characters of a review's summary that everybody is told.
+/// Characters of a review's summary that are shown.
 const SUMMARY_CHARS: usize = 500;
-/// Bytes of all findings that go back to whoever did the work: what a prompt has room for. The artifact has all of them.
+/// Bytes of all findings that go back to the agent that did the work: what a prompt has room for. The artifact has all of them.
 const FINDINGS_BYTES: usize = 4 << 10;
 
 impl ReviewSubmit {
@@ -305,7 +305,7 @@ impl ToolCall {
         })
     }
 
-    /// Content address of the call, whoever makes it.
+    /// Content address of the call, which does not depend on the caller.
     pub fn digest(&self) -> Digest {
         // A call is plain data: it always has a JSON form.
         Digest::of(serde_json::to_vec(self).unwrap_or_default())

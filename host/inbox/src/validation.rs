@@ -13,7 +13,7 @@ pub const FACTS_MAX: usize = 5;
 pub(crate) const FILES_MAX: usize = 20;
 /// Groups of a split: a phase has no more objectives than this.
 const GROUPS_MAX: usize = 200;
-/// Findings of a review: nobody acts on more of them at once.
+/// Findings of a review: no agent acts on more of them at once.
 const FINDINGS_MAX: usize = 100;
 /// Text of an artifact inside a call: as much as a model would ever write in one. More comes by path.
 pub const CONTENT_BYTES_MAX: usize = 256 << 10;

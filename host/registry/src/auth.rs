@@ -1,5 +1,5 @@
 //! How a registry wants to be logged in to: its challenge, and the token that answers it. Sends credentials only where the
-//! registry sends whoever logs in, and only where nobody listens in.
+//! registry sends clients to log in, and only over a connection that no third party can read.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

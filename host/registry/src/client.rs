@@ -59,7 +59,7 @@ pub struct PulledPolicy {
 }
 
 impl RegistryClient {
-    /// Asks nobody yet.
+    /// Makes no request yet.
     pub fn new(options: ClientOptions) -> Self {
         Self {
             http: HttpClient::new(options.plain_http, options.patience),
@@ -114,7 +114,7 @@ impl RegistryClient {
         {
             let Some(signature) = layer.annotations.get(SIGNATURE_ANNOTATION) else { continue };
             let payload = self.blob(reference, "the signed document", layer, PAYLOAD_BYTES_MAX)?;
-            // What is no text is no document that anybody signed.
+            // A signed document is text.
             let Ok(payload) = String::from_utf8(payload) else { continue };
             signatures.push(Signature { payload, signature: signature.clone() });
         }

@@ -1,5 +1,5 @@
 //! What was pulled, kept by digest below the state directory, so that a pinned policy needs no network. A blob appears whole or
-//! not at all, and is checked again each time that it is read. Asks nobody for anything.
+//! not at all, and is checked again each time that it is read. Makes no network request.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -280,7 +280,7 @@ mod tests {
         let signature = Signature { payload: "{}".into(), signature: "AAAA".into() };
         store.keep(&reference("1"), &pulled, &[]).unwrap();
         store.keep(&reference("2"), &pulled, std::slice::from_ref(&signature)).unwrap();
-        // From another place, where nobody signed it.
+        // From another place, where it is unsigned.
         store.keep(&reference("2"), &pulled, &[]).unwrap();
         store.keep_signatures(&pulled.manifest, std::slice::from_ref(&signature)).unwrap();
         let kept = store.get(&pulled.manifest).unwrap().unwrap();

@@ -71,7 +71,7 @@ impl fmt::Debug for RegistryLogin {
 }
 
 impl RegistryCredentials {
-    /// Nobody's.
+    /// None.
     pub fn none() -> Self {
         Self::default()
     }

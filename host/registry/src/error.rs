@@ -14,7 +14,7 @@ const SAID_CHARS_MAX: usize = 300;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
-    /// Nobody answers, or not in a way that is understood.
+    /// No answer, or not one that is understood.
     #[error(
         "cannot reach the registry at {url}: {why}. A policy that was pulled before needs no network if it is pinned, or named by its digest"
     )]
@@ -24,7 +24,7 @@ pub enum RegistryError {
         /// What went wrong.
         why: String,
     },
-    /// It is not here, and nobody is asked for it.
+    /// It is not here, and no registry is asked for it.
     #[error(
         "{reference} is not pulled yet, and this command does not contact registries: `baton policy pull {reference}` fetches it, and `baton policy lock` pins it"
     )]

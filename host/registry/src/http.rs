@@ -39,7 +39,7 @@ pub struct Timeouts {
     pub silence: Duration,
     /// For a whole manifest, token or signature.
     pub small: Duration,
-    /// For a whole answer: who sends a byte now and then keeps nobody waiting for ever.
+    /// For a whole answer, so that a server that sends a byte now and then cannot keep a client waiting.
     pub whole: Duration,
 }
 
@@ -154,7 +154,7 @@ impl HttpClient {
         }
     }
 
-    /// Whether a registry is on this machine or in a private network. One that has a public address as well is not: whoever
+    /// Whether a registry is on this machine or in a private network. One that has a public address as well is not: the party that
     /// answers for its name could put it near by one more address.
     fn is_near(&self, host: &str) -> bool {
         let with_port = if is_literal_with_port(host) { host.to_owned() } else { format!("{host}:443") };
@@ -208,7 +208,7 @@ impl HttpClient {
             ureq::Error::RequireHttpsOnly(to) => {
                 unreachable(format!("it sends on to {to}, which is not HTTPS"))
             }
-            // What the other side sent is no TLS, or its certificate is by nobody whom this machine trusts.
+            // The other side did not speak TLS, or no issuer that this machine trusts signed its certificate.
             ureq::Error::Io(error) if error.kind() == ErrorKind::InvalidData => unreachable(format!(
                 "no safe connection ({error}). A registry of your own that speaks plain HTTP is named with --insecure, a certificate authority of your own in SSL_CERT_FILE"
             )),

@@ -118,8 +118,8 @@ impl PolicyLock {
         }
     }
 
-    /// Parses the text of a lock; `path` is for messages. Unknown keys and double references are refused: whoever
-    /// wrote them meant something that would not happen.
+    /// Parses the text of a lock; `path` is for messages. Unknown keys and double references are refused: the person who
+    /// wrote them meant something that would not take effect.
     pub fn parse(text: &str, path: &Path) -> Result<Self, LockError> {
         let malformed = |why: String| LockError::Malformed { path: path.to_owned(), why };
         let file: LockFile = toml::from_str(text).map_err(|e| malformed(e.to_string()))?;

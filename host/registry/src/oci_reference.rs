@@ -94,7 +94,7 @@ impl OciReference {
     }
 }
 
-/// Whether a host is this machine, where nobody listens in on the way.
+/// Whether a host is this machine, so that no third party can listen in.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

@@ -10,7 +10,7 @@ use baton_core::visible::visible_name;
 
 use crate::oci_reference::{InvalidOciReference, OciReference};
 
-/// Largest component: a hundred times the default policy, and small enough to read and hash before anybody trusts it.
+/// Largest component: a hundred times the default policy, and small enough to read and hash before it is trusted.
 pub const COMPONENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// Between a reference and the digest that it must have.

@@ -35,7 +35,7 @@ pub struct ResolvedPolicy {
 }
 
 impl PolicyResolver {
-    /// Asks nobody yet.
+    /// Makes no request yet.
     pub fn new(registry: RegistryClient, store: ContentStore, trust: TrustRules) -> Self {
         Self { registry, store, trust }
     }

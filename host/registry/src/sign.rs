@@ -294,7 +294,7 @@ mod tests {
         }
     }
 
-    // M6: somebody else's program believes the signature, and the keys go both ways.
+    // M6: another implementation accepts the signature, and keys work in both directions.
     #[test]
     fn openssl_agrees() {
         let folder = tempfile::tempdir().unwrap();

@@ -110,7 +110,7 @@ pub enum TrustError {
         /// Which rule says so.
         rule: String,
     },
-    /// Nobody who is trusted has signed it.
+    /// No trusted key has signed it.
     #[error(
         "{reference} is signed, but not by {}: none of its {signatures} signatures is by {}. If its publisher has a new key, verify the new key, then add it to {rule}", keys.join(" or "),
         if keys.len() == 1 { "this key" } else { "one of these keys" }
@@ -139,7 +139,7 @@ pub enum TrustError {
         /// What is there.
         found: Digest,
     },
-    /// A rule trusts nobody.
+    /// A rule trusts no key.
     #[error("{reference} is refused: {rule} has no keys, so nothing from there is trusted")]
     Nobody {
         /// Which policy.
@@ -187,7 +187,7 @@ impl TrustError {
 }
 
 impl TrustConfig {
-    /// The table `[trust]` of a config with others beside it, which are nobody's business here. `path` is for messages.
+    /// The table `[trust]` of a config; its other tables are not read here. `path` is for messages.
     pub fn of_config(text: &str, path: &Path) -> Result<Self, TrustError> {
         #[derive(Deserialize)]
         struct ConfigWithTrust {

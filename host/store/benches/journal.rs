@@ -8,7 +8,7 @@ use baton_core::{Input, JournaledInput, RunId, Seq, SessionId, UnixMs, Workflow}
 use baton_store::{Durability, Journal, JournalEntry, StateDir};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
-/// Appends in one measurement, whoever makes them.
+/// Appends in one measurement, of all writers.
 const APPENDS: u64 = 64;
 const PRODUCERS: u64 = 16;
 

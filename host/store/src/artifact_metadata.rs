@@ -8,7 +8,7 @@ pub const TOKENS_COUNTED: &str = "tiktoken:o200k_base";
 /// How tokens were counted, where they were only estimated: a quarter of the bytes.
 pub const TOKENS_ESTIMATED: &str = "estimate:bytes/4";
 
-/// A longer text is estimated: counting one takes seconds, and nobody decides anything by the last percent of it.
+/// A longer text is estimated: counting one takes seconds, and no decision depends on the last percent of it.
 const COUNTED_BYTES: usize = 512 * 1024;
 /// The tokenizer takes a word, or a stretch of blanks, in time that grows with its square; text has no such words.
 const WORD_BYTES: usize = 4 * 1024;

@@ -120,7 +120,7 @@ impl RunIndexUpdate {
 
     pub(crate) fn of_intent(intent: &Intent) -> Self {
         match &intent.action {
-            // An interrupted run goes on with `resume`.
+            // An interrupted run continues with `resume`.
             Action::Finish { ending: RunOutcome::Done | RunOutcome::Unfinished } => {
                 RunIndexUpdate::Finishes(intent.id)
             }
@@ -143,7 +143,7 @@ pub(crate) struct RawJournalRow {
 pub enum EncodedEntry {
     /// Something that core consumed.
     Input(JournaledInput),
-    /// Something that core wanted done: whoever folds the inputs has it already, and only asks whether it is the same.
+    /// Something that core wanted done: a reader that folds the inputs has it already, and only asks whether it is the same.
     Intent(EncodedIntent),
 }
 
@@ -190,7 +190,7 @@ impl EncodedIntent {
     }
 
     /// Whether this intent would have been written in the very same bytes. Texts are in them by digest. One that was
-    /// written by an earlier version can be the same and say no: whoever needs to know opens it.
+    /// written by an earlier version can be the same and say no: a caller that needs to know opens it.
     pub fn is_written_as(&self, intent: &Intent) -> bool {
         let mut rest = ExpectedBytes(self.body.as_bytes());
         serde_json::to_writer(&mut rest, intent).is_ok() && rest.0.is_empty()

@@ -19,7 +19,7 @@ pub enum StoreError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// Somebody else could change what the host trusts.
+    /// Another user could change what the host trusts.
     #[error(
         "{} is not a safe folder for a run: {why}. Make it private (`chmod 700`), or name another folder with --state-dir",
         path.display()

@@ -1,4 +1,4 @@
-//! Retention: whole runs are removed, and with them what nobody else refers to. A removal that broke off half way is
+//! Retention: whole runs are removed, and with them what no other run refers to. A removal that broke off half way is
 //! finished by the next one: a run that is being removed is written down first and struck off last, and every step can
 //! be done again. Decides nothing about which runs.
 
@@ -52,7 +52,7 @@ impl RetainedRun {
     }
 }
 
-/// The store of a workspace, open for removing runs. Whoever removes holds the workspace.
+/// The store of a workspace, open for removing runs. The caller holds the lock of the workspace.
 pub struct Retention<'a> {
     state: &'a StateDir,
     journal: Connection,
@@ -193,7 +193,7 @@ impl<'a> Retention<'a> {
         std::iter::once(self.sessions(run)).chain(noted).try_for_each(|path| remove_whole(&path))
     }
 
-    /// The rows and the objects that no other row names, while nobody can add a row: whoever saves looks for its object
+    /// The rows and the objects that no other row names, while no row can be added: a process that saves looks for its object
     /// again once it may.
     fn remove_artifacts(&mut self, run: &RunId) -> Result<(), StoreError> {
         let path = self.state.artifact_index();
@@ -222,7 +222,7 @@ impl<'a> Retention<'a> {
         let tx = self.journal.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
         let own = addresses(&tx, "SELECT body FROM entry WHERE run = ?1", run).map_err(sql)?;
         let others = addresses(&tx, "SELECT body FROM entry WHERE run <> ?1", run).map_err(sql)?;
-        // The only place that removes rows: the trigger is away for this transaction, which nobody else sees.
+        // The only place that removes rows: the trigger is dropped within this transaction, which no other connection sees.
         tx.execute_batch("DROP TRIGGER entry_is_never_deleted").map_err(sql)?;
         tx.execute("DELETE FROM entry WHERE run = ?1", [run.as_str()]).map_err(sql)?;
         tx.execute("DELETE FROM run WHERE run = ?1", [run.as_str()]).map_err(sql)?;

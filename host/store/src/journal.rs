@@ -32,7 +32,7 @@ pub type CommitHook = Box<dyn Fn(u64) + Send>;
 pub struct JournalOptions {
     /// Called when everything is written and not yet committed.
     pub before_commit: Option<CommitHook>,
-    /// Called when it is committed, before anybody is told.
+    /// Called when it is committed, before the writer is answered.
     pub after_commit: Option<CommitHook>,
     /// Largest size of the file, in pages of 4 KiB; beyond it appends fail with [`StoreError::Full`].
     pub max_pages: Option<u32>,
@@ -67,7 +67,7 @@ struct WriterHandle {
 }
 
 impl Journal {
-    /// Opens for writing, makes the file where there is none, and brings an older one up to date. Whoever writes
+    /// Opens for writing, makes the file if there is none, and brings an older one up to date. The writer
     /// holds the workspace's [`HostLock`](crate::HostLock).
     pub fn open(state: &StateDir) -> Result<Self, StoreError> {
         Self::open_with(state, JournalOptions::default())
@@ -121,7 +121,7 @@ impl Journal {
     }
 
     /// Appends entries of one run, all or none. The order of calls is the order in the journal; the numbers of the
-    /// entries must go on where the run's last one ended, and the bodies of texts are kept with them.
+    /// entries must continue where the run's last one ended, and the bodies of texts are kept with them.
     ///
     /// `done` is called once, on the writer's thread, when the entries are as safe as `durability` says, or refused.
     /// It must be quick and must not panic. The call itself waits only while the queue is full.
@@ -231,7 +231,7 @@ impl Journal {
 
     fn wait(&self, submit: impl FnOnce(CommitCallback)) -> Result<(), StoreError> {
         let (tell, answer) = sync_channel(1);
-        // The receiver below waits, so there is always somebody to tell.
+        // The receiver below waits, so there is always a receiver.
         submit(Box::new(move |result| drop(tell.send(result))));
         answer.recv().unwrap_or_else(|_| Err(StoreError::Closed { path: self.path.clone() }))
     }

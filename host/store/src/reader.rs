@@ -38,7 +38,7 @@ pub struct RunSummary {
     pub ended: bool,
 }
 
-/// Connections that nobody reads with at the moment; the next reader takes one. Opening one costs more than reading a short
+/// Idle connections; the next reader takes one. Opening one costs more than reading a short
 /// run. None of them is inside a transaction.
 #[derive(Clone, Default)]
 pub(crate) struct ReaderPool(Arc<Mutex<Vec<Connection>>>);
@@ -46,7 +46,7 @@ pub(crate) struct ReaderPool(Arc<Mutex<Vec<Connection>>>);
 /// Idle connections that are kept.
 const IDLE: usize = 4;
 
-/// A connection for as long as somebody reads; it goes back to the idle ones then.
+/// A connection while it is read from; it goes back to the idle ones when it is dropped.
 pub(crate) struct JournalReader {
     conn: ScopeGuard<Connection, Box<dyn FnOnce(Connection) + Send>>,
     path: PathBuf,
@@ -194,7 +194,7 @@ impl JournalEntries {
         }
     }
 
-    /// For whoever looks at the first one alone.
+    /// For a caller that looks at the first one alone.
     pub(crate) fn first_only(reader: JournalReader, run: RunId) -> Self {
         Self { rows: 1, ..Self::new(reader, run, Seq(0)) }
     }

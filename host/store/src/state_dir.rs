@@ -54,7 +54,7 @@ impl StateDir {
         }
         let path_of_workspace = [this.workspace.as_os_str().as_bytes(), b"\n"].concat();
         write_note(&this.path.join("workspace"), &path_of_workspace)?;
-        // Somebody may keep the state within a repository; transcripts are nothing to commit.
+        // The state may be kept within a repository; transcripts must not be committed.
         write_note(&this.root.join(".gitignore"), b"*\n")?;
         Ok(this)
     }
@@ -309,7 +309,7 @@ fn make_private(folder: &Path) -> Result<(), StoreError> {
     require_private(folder)
 }
 
-/// Whoever can write the state can make the host do anything: policies, prompts and intents are read from it.
+/// A user who can write the state can make the host do anything: policies, prompts and intents are read from it.
 fn require_private(folder: &Path) -> Result<(), StoreError> {
     let metadata = folder.metadata().map_err(StoreError::io("look at", folder))?;
     let exposed = |why: String| Err(StoreError::NotPrivate { path: folder.to_owned(), why });

@@ -21,7 +21,7 @@ const TELEMETRY_WAIT: Duration = Duration::from_millis(50);
 const TELEMETRY_ROWS: usize = 256;
 /// Rows in one commit: bounds how long the first producer waits for those behind it.
 const COMMIT_ROWS: usize = 1024;
-/// Appends that may wait in the queue; whoever comes after that waits too.
+/// Appends that may wait in the queue; a caller that comes after that waits too.
 pub(crate) const QUEUE_JOBS: usize = 1024;
 
 /// How a producer is answered.
@@ -159,7 +159,7 @@ impl JournalWriter {
     }
 }
 
-/// Gathers what is committed together: until somebody waits for the disk, or enough telemetry has come.
+/// Gathers what is committed together: until a caller waits for the disk, or enough telemetry has come.
 fn collect(first: WriterJob, queue: &Receiver<WriterJob>) -> Vec<WriterJob> {
     let until = Instant::now() + TELEMETRY_WAIT;
     let (mut rows, mut durable) = (first.work.rows(), first.durable);

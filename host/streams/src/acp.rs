@@ -121,7 +121,7 @@ impl AcpDecoder {
                 self.requests.insert(message.id, AcpRequestKind::Permission);
                 let call = message.params.tool_call;
                 let title = call.title.nonempty().unwrap_or("a tool call");
-                // A command is named as every agent's is, so that a person is told how to allow it.
+                // A command is named as every agent's is, so that the user can be shown how to allow it.
                 let command = call.input.command.0.as_str();
                 let title = match call.kind.str() == "execute" && !command.is_empty() {
                     true => format!("Bash {command}"),
@@ -359,7 +359,7 @@ impl AcpDecoder {
         compaction.on_compaction_update(update);
     }
 
-    /// A compaction of the agent's own accord is told as soon as something else comes; one that was asked for at the
+    /// A compaction of the agent's own accord is reported as soon as another update comes; one that was asked for at the
     /// end of its prompt, when the agent can take the next.
     fn settle_compaction(&mut self, update: &AcpUpdate<'_>, out: &mut Vec<AgentEvent>) {
         let asked = self.requests.any(AcpRequestKind::Compaction);

@@ -48,7 +48,7 @@ pub struct ClaudeDecoder {
     cost: CumulativeCounter,
     /// What was billed in the conversation before this process, until its first `result`.
     before: TokenUsage,
-    /// A `/compact` has worked; it is told when its prompt ends.
+    /// A `/compact` has worked; it is reported when its prompt ends.
     asked: Option<RequestedCompaction>,
     /// What the agent said by itself in this prompt: why it did not compact.
     own_words: String,
@@ -82,8 +82,8 @@ impl ClaudeDecoder {
         Self { session: Some(id.into()), ..Self::default() }
     }
 
-    /// The process goes on in a conversation (`--resume`) in which so much was billed before. The totals of Claude Code go on from
-    /// there, but where the process before was killed: then they begin anew.
+    /// The process continues a conversation (`--resume`) in which this amount was billed before. The totals of Claude Code continue from
+    /// there, unless the process before was killed: then they begin at zero.
     #[must_use]
     pub fn resuming(self, before: TokenUsage) -> Self {
         Self { before, ..self }

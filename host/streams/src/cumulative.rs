@@ -10,7 +10,7 @@ impl CumulativeCounter {
         Self(before)
     }
 
-    /// Takes the amount as it is now; gives what came on top. A smaller amount (a counter that began anew) counts whole.
+    /// Takes the amount as it is now; gives what came on top. A smaller amount (a counter that was reset) counts whole.
     pub(crate) fn advance_to(&mut self, now: u64) -> u64 {
         let grown = if now >= self.0 { now - self.0 } else { now };
         self.0 = now;

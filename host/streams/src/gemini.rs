@@ -2,7 +2,7 @@
 //!
 //! What the format leaves out, as was observed on recordings of real runs:
 //! - There is no fill level: the tokens in `stats` are the sum over the process. They are a bill and nothing else.
-//! - Retries are told on stderr alone.
+//! - Retries are reported on stderr alone.
 //! - An error of the provider comes as the raw body in the message of the result.
 
 use baton_core::facts::{AgentEvent, ErrorSignal, SignalSource, TokenUsage};

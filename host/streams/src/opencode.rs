@@ -3,7 +3,7 @@
 //! What the format leaves out, as was observed on recordings of real runs:
 //! - Nothing says that the prompt is over: OpenCode exits. So the end of the stream ends it, where the last thing told
 //!   was a finished step or an error; a stream that breaks off elsewhere has no end.
-//! - The fill is told with each step (`tokens.total`), the window never.
+//! - The fill is reported with each step (`tokens.total`), the window never.
 //! - A compaction is seen by a message that OpenCode writes to itself afterwards; the step before it is the summary.
 //! - Retries are silent.
 

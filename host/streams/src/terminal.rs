@@ -11,7 +11,7 @@ use crate::truncate::{cut_owned, cut_tail};
 /// After that lines are joined until they fill a signal, so that a chatty agent costs few journal rows.
 pub const TERMINAL_PIECES: usize = 64;
 
-/// After so much terminal text only the tail is kept, and given out at the end: an agent that prints for ever must not
+/// After this amount of terminal text only the tail is kept, and given out at the end: an agent that keeps printing must not
 /// fill the journal, and what it said last is what tells why it ended.
 pub const TERMINAL_TOTAL_BYTES: usize = 1024 * 1024;
 

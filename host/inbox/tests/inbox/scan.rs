@@ -189,7 +189,7 @@ fn half_written_files_are_left_alone() {
     place.write("slow.json", &GOOD[..20]);
     place.written_at("slow.json", NOW);
     assert!(place.scan().is_empty());
-    // Who ended its prompt is not waited for: it is told, and the file stays.
+    // An agent that ended its prompt is not waited for: it gets the error, and the file stays.
     let told = place.inbox.scan(true).unwrap();
     assert_eq!(told.len(), 2);
     assert!(

@@ -77,7 +77,7 @@ impl ServiceClient {
         self.ask("tools/call", json!({ "name": name, "arguments": arguments })).await
     }
 
-    /// A call that must be refused: what the agent is told.
+    /// A call that must be refused: the text that the agent gets.
     async fn refused(&mut self, name: &str, arguments: Value) -> String {
         let before = self.door.0.lock().unwrap().len();
         let result = self.call(name, arguments).await;
@@ -193,7 +193,7 @@ async fn a_wrong_call_is_a_result_that_says_what_would_be_right() {
     let said = client.refused("objective_updaet", json!({})).await;
     assert!(said.contains("there is no tool \"objective_updaet\"; there are objective_update, "), "{said}");
 
-    // What the host refuses is told the same way, and the connection lives on.
+    // A refusal by the host is reported the same way, and the connection stays open.
     let result = client.call("objective_update", json!({ "objective": "unknown", "status": "done" })).await;
     assert_eq!(result["isError"], true);
     assert!(result["content"][0]["text"].as_str().unwrap().contains("yours are: parser"));

@@ -96,7 +96,7 @@ impl FakeRegistry {
                     return;
                 }
                 let shared = Arc::clone(&of_thread);
-                // Whoever stays silent must not keep others waiting.
+                // A silent client must not keep others waiting.
                 std::thread::spawn(move || drop(serve(stream, &shared)));
             }
         });
@@ -210,7 +210,7 @@ fn write(mut stream: TcpStream, seen: &RecordedRequest, reply: &FakeResponse) ->
         ResponseEnding::CutInHalf => stream.write_all(&reply.body[..reply.body.len() / 2]),
         ResponseEnding::Silence => {
             stream.write_all(&reply.body[..reply.body.len() / 2])?;
-            // Until whoever waits has given up.
+            // Until the waiting client has given up.
             stream.read(&mut [0]).map(drop)
         }
         ResponseEnding::Endless => loop {

@@ -1,4 +1,4 @@
-//! What a registry may do to whoever pulls from it, and what becomes of it: a clear error, nothing kept, and a good pull
+//! What a registry may do to a client that pulls from it, and what follows: a clear error, nothing kept, and a good pull
 //! afterwards. Every registry here is a few lines on this machine; `tests/e2e/registry/mod.rs` has a real one.
 
 #![allow(missing_docs)]
@@ -20,7 +20,7 @@ use fake_registry::{FakeRegistry, FakeResponse, ResponseEnding};
 
 const COMPONENT: &[u8] = b"\0asm: a policy, for all that a registry knows";
 
-/// A registry with a policy in it, and somebody who pulls.
+/// A registry with a policy in it, and a client that pulls.
 struct RegistryFixture {
     fake: FakeRegistry,
     state: tempfile::TempDir,
@@ -343,7 +343,7 @@ fn a_tag_that_moved_leads_to_what_was_pinned() {
     let newer = PolicyArtifact::new(b"\0asm: newer".to_vec(), &[], &[]);
     RegistryClient::new(options()).push(&fixture.reference, &newer).unwrap();
     assert_eq!(depot.get(&fixture.reference, Some(&pin)).unwrap().bytes, COMPONENT);
-    // Also for somebody who never pulled it.
+    // Also for a client that never pulled it.
     let elsewhere = tempfile::tempdir().unwrap();
     let fresh = PolicyResolver::new(
         RegistryClient::new(options()),

@@ -99,7 +99,7 @@ struct SecretVector {
     credential: Option<String>,
 }
 
-/// The vectors that the scanner Keyhog is tested with, all of all kinds: nobody here wrote or chose one, and they lie
+/// The vectors that the scanner Keyhog is tested with, all of all kinds: none was written or chosen for Baton, and they are
 /// in the package that `rules/Cargo.toml` names, not here. Left out are
 /// - the kinds that Keyhog itself calls "info" and "low": names of accounts and resources, public identifiers;
 /// - its generic kinds (any word after "password"): Keyhog weighs these with a trained model, Baton with Gitleaks' rule;
@@ -151,7 +151,7 @@ fn vectors_of_another_scanner_are_caught() {
 }
 
 /// Keyhog's texts that are no finding of the kind they stand with. Most of what is still found there is a secret of
-/// another kind, or a key that goes on for longer than its kind allows: nothing to show either.
+/// another kind, or a key that is longer than its kind allows: nothing to show either.
 #[test]
 fn most_of_what_another_scanner_leaves_alone_is_left_alone() {
     // C8

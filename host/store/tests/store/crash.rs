@@ -108,7 +108,7 @@ proptest! {
                 prop_assert!(cuts[n].contains(&length), "{} is cut inside an append: {}", run, length);
                 prop_assert!(length >= confirmed[n], "{} lost what was confirmed", run);
                 prop_assert_eq!(&found, &entries(run, 0, length));
-                // It goes on from there.
+                // It continues from there.
                 journal.append_wait(run, entries(run, length, 1), Durability::Durable).unwrap();
             }
         }

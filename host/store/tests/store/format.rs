@@ -247,7 +247,7 @@ fn a_damaged_journal_is_left_alone() {
 
 #[test]
 fn a_journal_that_is_gone_beside_its_sessions_is_missed() {
-    // It was taken for a folder in which nothing has run, and the next run began anew without a word.
+    // It was taken for a folder in which nothing has run, and the next run began from nothing without a notice.
     let place = StoreFixture::new();
     drop(place.journal());
     std::fs::create_dir_all(place.state.sessions().join("r1/s1")).unwrap();

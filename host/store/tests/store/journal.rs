@@ -220,7 +220,7 @@ fn a_full_disk_refuses_the_append_and_keeps_what_was_there() {
     assert_eq!(journal.last_seq(&run).unwrap(), Seq(kept));
     drop(journal);
 
-    // With room again it goes on where it was.
+    // With room again it continues where it was.
     let journal = place.journal();
     assert_eq!(read(&journal, &run).len() as u64, kept);
     journal.append_wait(&run, vec![text_entry(kept + 1, &"x".repeat(3_000))], DURABLE).unwrap();

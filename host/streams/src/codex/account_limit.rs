@@ -25,8 +25,8 @@ impl CodexAccountLimit {
         self.reached.as_ref()?.resets_at
     }
 
-    /// Takes a report, which comes with every model call. A limit is told once, when it has been reached: how far it is
-    /// used before that concerns nobody yet.
+    /// Takes a report, which comes with every model call. A limit is reported once, when it has been reached: how far it is
+    /// used before that needs no action.
     pub(super) fn update(&mut self, limits: &CodexRateLimits<'_>, out: &mut Vec<AgentEvent>) {
         let full = [&limits.primary, &limits.secondary];
         let full = full.into_iter().filter(|limit| limit.used_percent.0.is_some_and(|used| used >= 100.0));

@@ -2,7 +2,7 @@
 //!
 //! What Codex calls a thread is a session here, and its turn a prompt. As was observed on recordings of real runs:
 //! - The fill is `tokenUsage.last`, never `total`. `total` grows with every model call, and with nothing else: that is
-//!   how a call is told from a mere correction of the fill, which Codex makes after a compaction.
+//!   how a call is distinguished from a mere correction of the fill, which Codex makes after a compaction.
 //! - A compaction that was asked for is a turn of its own, begun by the answer `{}` to `thread/compact/start`. It ends in
 //!   [`AgentEvent::Compacted`] or [`AgentEvent::CompactionFailed`], and in no [`AgentEvent::PromptEnded`].
 //! - Sub-agents are threads too. What they say and fill is not this session's; what they bill is.
@@ -287,7 +287,7 @@ impl CodexAppServerDecoder {
         let sum = || last.input.0.map(|input| input.saturating_add(last.output.or_zero()));
         let used_tokens = last.total.0.or_else(sum).or(self.used_tokens);
         if let Some(compaction) = self.compaction.as_mut() {
-            // The call that writes the summary fills no window of ours. What is left is told by a correction after it.
+            // The call that writes the summary does not fill the session's window. A correction after it reports what is left.
             if called {
                 push_billing(input_tokens, output_tokens, out);
             } else if used_tokens != self.used_tokens {
@@ -310,7 +310,7 @@ impl CodexAppServerDecoder {
         (self.used_tokens, self.window_tokens) = (used_tokens, window_tokens);
     }
 
-    /// The context is shorter now. One that was asked for is told when its turn ends.
+    /// The context is shorter now. One that was asked for is reported when its turn ends.
     fn compacted(&mut self, out: &mut Vec<AgentEvent>) {
         let Some(compaction) = self.compaction.as_mut() else { return };
         compaction.done = true;

@@ -83,7 +83,7 @@ impl CodexToolCalls {
         }
     }
 
-    /// A call returned; some are told only now.
+    /// A call returned; some are reported only now.
     pub(super) fn completed(&mut self, call: &CodexToolCall<'_>, out: &mut Vec<AgentEvent>) {
         self.started(call, out);
         let id = truncate_name(call.id);

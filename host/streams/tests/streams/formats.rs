@@ -155,7 +155,7 @@ fn a_resumed_conversation_of_claude_is_not_billed_twice() {
     let (first, second) = (result(127_000, 450, 0.1315), result(160_000, 500, 0.2));
     assert_eq!(billed(before, std::slice::from_ref(&first)), of(30_700, 50, 17_400));
     assert_eq!(billed(before, &[first, second]), of(63_700, 100, 85_900));
-    // An agent that was killed begins its totals anew, and so does every new conversation.
+    // The totals of an agent that was killed begin at zero, and so do those of every new conversation.
     let anew = result(30_700, 50, 0.0174);
     assert_eq!(billed(before, std::slice::from_ref(&anew)), of(30_700, 50, 17_400));
     assert_eq!(billed(TokenUsage::default(), &[anew]), of(30_700, 50, 17_400));

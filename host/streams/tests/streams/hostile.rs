@@ -167,7 +167,7 @@ fn permission_requests_are_seen_from_both_sides() {
     decoder.sent(answer.to_string().as_bytes(), &mut out);
     let asked = AgentEvent::ApprovalRequested { title: "rm -r".to_owned() };
     assert_eq!(out, [asked, AgentEvent::ApprovalResolved { allowed: false }]);
-    // A command is named as other agents name it: by that a person is told how to allow it.
+    // A command is named as other agents name it, so that the user can be shown how to allow it.
     out.clear();
     let call =
         json!({ "title": "Run the build", "kind": "execute", "rawInput": { "command": "npm run build" } });

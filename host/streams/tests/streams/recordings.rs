@@ -118,7 +118,7 @@ macro_rules! snapshots {
 }
 
 // A4: the evidence of each ending is in the stream, with its channel.
-// B4: limits are told apart from exhaustion by their code and status.
+// B4: limits are distinguished from exhaustion by their code and status.
 snapshots! {
     claude_success => "claude/success";
     claude_stops_at_its_turn_limit => "claude/max-turns";
@@ -263,7 +263,7 @@ fn stdout_alone_ends_every_labelled_prompt_as_it_ended() {
             "completed" => assert_eq!(ended.map(|(_, is_error)| is_error), Some(false), "{name}"),
             "exhausted" | "quota" => assert!(told, "{name}: {events:?}"),
             "turn-limit" | "budget-limit" => assert!(ended.is_some_and(|(_, is_error)| is_error), "{name}"),
-            // What ended these is told by the process, or by nobody.
+            // What ended these is reported by the process, or not at all.
             "interrupted" | "failed" | "unauthenticated" => {}
             other => panic!("{name}: what is {other}?"),
         }
