@@ -185,7 +185,7 @@ pub enum Action {
         tree: WorktreeName,
         /// Files that the objectives of the phase name, workspace-relative.
         files: Vec<String>,
-        /// Check the tree out anew after it: what is not in the commit goes, so that nothing else can be verified.
+        /// Check the tree out again after it: what is not in the commit is removed, so that nothing else can be verified.
         #[serde(default, skip_serializing_if = "is_default")]
         anew: bool,
     },
@@ -275,7 +275,7 @@ pub enum Action {
         /// How the run ended.
         ending: RunOutcome,
     },
-    /// Tell whoever holds a tool result back what becomes of it. Not durable: where the host is gone it stays as it is.
+    /// Tell the holder of a tool result what becomes of it. Not durable: if the host has ended, the result stays as it is.
     #[serde(rename = "place")]
     DeliverToolResult {
         /// The id of the tool result.
@@ -359,13 +359,13 @@ pub struct SpawnSpec {
     /// Commands that its work is held to, which it may run itself where it may edit files.
     #[serde(default, skip_serializing_if = "is_default")]
     pub checks: Vec<String>,
-    /// What the agent calls the conversation that it goes on in; a new one where absent.
+    /// The agent's name of the conversation that it continues; a new one if absent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub conversation: Option<String>,
     /// The session that was in that conversation before.
     #[serde(default, skip_serializing_if = "is_default")]
     pub continues: Option<SessionId>,
-    /// What the sessions in that conversation have billed: an agent's totals may go on from there.
+    /// What the sessions in that conversation have billed: an agent's totals may continue from there.
     #[serde(default, skip_serializing_if = "is_default")]
     pub billed_before: TokenUsage,
     /// The tree in which the agent works.

@@ -1,5 +1,5 @@
-//! Which arm an id falls into: GrowthBook's published algorithm, so that an assignment can be checked, and interchanged, by anybody.
-//! Keeps no experiments and enrols nobody.
+//! Which arm an id falls into: GrowthBook's published algorithm, so that anyone can check and exchange an assignment.
+//! Keeps no experiments and enrols no run.
 //!
 //! The hash is FNV-1a of 32 bits: three lines, which must never change under an experiment that runs, and so no crate. The SDKs in
 //! other languages hash characters where this hashes the bytes of UTF-8; for ASCII, which ids of Baton are, that is the same.
@@ -43,11 +43,11 @@ pub fn hash(seed: &str, value: &str, version: u32) -> Option<f64> {
     }
 }
 
-/// The ranges of `arms` arms. Each begins where the one before would end at full coverage, so that more coverage moves nobody to
+/// The ranges of `arms` arms. Each begins where the one before would end at full coverage, so that more coverage moves no unit to
 /// another arm.
 ///
 /// As in the official SDKs, coverage below 0 is 0 and above 1 is 1, and weights that are not one an arm, or do not sum to 1, are
-/// taken for equal ones. Whoever sets up an experiment refuses such weights before.
+/// taken for equal ones. The set-up of an experiment refuses such weights before.
 pub fn ranges(arms: usize, coverage: f64, weights: Option<&[f64]>) -> Vec<BucketRange> {
     let coverage = if coverage.is_nan() { 0.0 } else { coverage.clamp(0.0, 1.0) };
     let fits = |weights: &&[f64]| weights.len() == arms && WEIGHTS_SUM.contains(&weights.iter().sum::<f64>());
@@ -84,7 +84,7 @@ mod tests {
     /// Its name, from, and up to.
     type Namespace = (String, f64, f64);
 
-    /// The cases that GrowthBook publishes for whoever writes an SDK.
+    /// The cases that GrowthBook publishes for authors of an SDK.
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct BucketCases {

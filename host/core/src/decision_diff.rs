@@ -20,7 +20,7 @@ pub enum DecisionMatch {
     Differs,
     /// The candidate gave none.
     Fault,
-    /// The candidate abstained: whoever stands behind it would decide.
+    /// The candidate abstained: the next policy in the chain would decide.
     Abstained,
 }
 
@@ -53,7 +53,7 @@ pub fn same_effect(query: &PolicyQuery, a: &Decision, b: &Decision) -> bool {
     same_next_step(query, a, b) && warns(a) == warns(b)
 }
 
-/// Whether the work goes on in the same way after either answer. A warning, a piece of evidence or a finding more changes
+/// Whether the work continues in the same way after either answer. A warning, a piece of evidence or a finding more changes
 /// nothing of what comes next.
 pub fn same_next_step(query: &PolicyQuery, a: &Decision, b: &Decision) -> bool {
     match (a, b) {

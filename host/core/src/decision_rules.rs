@@ -113,7 +113,7 @@ fn may_be_split(phase: &PhaseId, wish: SplitTime, occasion: SplitTrigger) -> Res
     Ok(())
 }
 
-/// A person is asked about a split where there may be one, and about a phase that cannot go on in any case.
+/// The user is asked about a split if there may be one, and about a phase that cannot continue in any case.
 fn may_ask_about_split(phase: &PhaseId, wish: SplitTime, occasion: SplitTrigger) -> Result<(), String> {
     match occasion {
         SplitTrigger::OutOfContinuations => Ok(()),
@@ -227,7 +227,7 @@ mod tests {
             assert_eq!(asked(SplitTime::During, occasion), Ok(()));
         }
         assert_eq!(asked(SplitTime::Never, Requested), Ok(()));
-        // Nobody is asked about what the workflow has said already.
+        // No policy is asked about what the workflow already says.
         let asks = |occasion| may_ask_about_split(&"20".into(), SplitTime::Never, occasion).is_ok();
         assert_eq!(
             [PhaseStart, Boundary, OutOfContinuations, Requested].map(asks),

@@ -1,4 +1,4 @@
-//! What a run is told of the experiments that it takes part in: which arm it got, and with which chances it might have got
+//! The experiments that a run takes part in: which arm it got, and with which chances it might have got
 //! another. Which arm that is, is decided before a run begins; nothing is chosen here.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub struct Assignment {
     pub propensities: BTreeMap<ArmName, f64>,
     /// The component of the arm. What really decided is in the labels.
     pub component: Digest,
-    /// Whoever began the experiment took the component without the check that it is fit to decide.
+    /// The component was added to the experiment without the check that it is fit to decide.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unchecked: bool,
 }

@@ -1,4 +1,4 @@
-//! What a policy asks for beyond what every policy has, and what it is granted (M6). Data; whoever loads a component compares
+//! What a policy asks for beyond what every policy has, and what it is granted (M6). Data; the loader of a component compares
 //! the two.
 
 use schemars::JsonSchema;

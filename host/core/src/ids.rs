@@ -15,7 +15,7 @@ macro_rules! text_ids {
         pub struct $name(String);
 
         impl $name {
-            /// Takes the id as it is; whoever reads one from outside validates it first.
+            /// Takes the id as it is; code that reads one from outside validates it first.
             pub fn new(id: impl Into<String>) -> Self {
                 Self(id.into())
             }

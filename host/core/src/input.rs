@@ -133,11 +133,11 @@ pub enum Input {
         question: ActionId,
         /// What the person chose.
         choice: PauseAnswer,
-        /// What the person says to the agent that goes on, with [`PauseAnswer::Retry`].
+        /// What the user says to the agent that continues, with [`PauseAnswer::Retry`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// Somebody asked the host for a change of the run; the change itself follows, or it was refused. It changes nothing.
+    /// A client asked the host for a change of the run; the change itself follows, or it was refused. It changes nothing.
     #[serde(rename = "asked")]
     ChangeRequested {
         /// The change: a word of the control socket.
@@ -147,7 +147,7 @@ pub enum Input {
     },
     /// A person asked the run to stop at once, keeping everything.
     StopRequested,
-    /// A person began the same work anew while nobody worked on this run: it is not taken up by itself any more (D8).
+    /// The user began a new run of the same task while no host worked on this one: it is not resumed by itself any more (D8).
     SetAside,
     /// Other components decide from the next question on (M3). They are loaded, and in the journal.
     PolicyChanged {
@@ -157,7 +157,7 @@ pub enum Input {
         /// Why they change.
         cause: PolicyChangeCause,
     },
-    /// A component that was to decide was refused; whoever decided before goes on (M3).
+    /// A component that was to decide was refused; the policies before it continue to decide (M3).
     PolicyRefused {
         /// The policy, as it was named.
         policy: String,
@@ -230,7 +230,7 @@ pub struct PolicyBinding {
     /// What of that, or else, it is granted.
     #[serde(default, skip_serializing_if = "is_default")]
     pub grants: Grants,
-    /// Where somebody chose it.
+    /// Where it was chosen.
     #[serde(default, skip_serializing_if = "is_default")]
     pub from: ConfigSource,
     /// Who is asked behind it, in order, where it abstains or fails.
@@ -256,7 +256,7 @@ pub struct BindingLink {
 }
 
 impl PolicyBinding {
-    /// Whether the same chain of components decides with the same settings and grants, wherever somebody chose it.
+    /// Whether the same chain of components decides with the same settings and grants, wherever it was chosen.
     pub fn is_same_as(&self, other: &Self) -> bool {
         (&self.component, &self.settings, &self.grants) == (&other.component, &other.settings, &other.grants)
             && self.then == other.then
@@ -355,7 +355,7 @@ pub enum AgentReport {
     },
     /// The agent tried to report something, and its file was not taken: it may have said that it is not done.
     Refused {
-        /// What is wrong with it, as the agent is told.
+        /// What is wrong with it, in the words for the agent.
         why: String,
     },
 }
@@ -428,7 +428,7 @@ pub const SCORE_MAX: u32 = 100;
 pub enum PauseAnswer {
     /// Try the phase again, with fresh continuations and retries.
     Retry,
-    /// Leave what is open undone and go on with the phases that do not depend on it.
+    /// Leave what is open undone and continue with the phases that do not depend on it.
     Skip,
     /// Lift the ceiling that was reached by as much again.
     Raise,

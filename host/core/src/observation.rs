@@ -233,7 +233,7 @@ pub struct GitView {
 }
 
 impl GitView {
-    /// What a policy is told of these facts; none where the workspace is no work tree.
+    /// What a policy gets of these facts; none if the workspace is not a work tree.
     pub fn of(facts: &GitFacts) -> Option<Self> {
         facts.present.then(|| Self {
             branch: said(&facts.branch),

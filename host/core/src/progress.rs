@@ -1,4 +1,4 @@
-//! What people are told while a run goes on. Data for the renderer; the wording is the renderer's.
+//! The progress of a run as it is shown to people. Data for the renderer; the wording is the renderer's.
 
 use serde::{Deserialize, Serialize};
 
@@ -133,19 +133,19 @@ pub enum ProgressEvent {
         cause: QuotaCause,
         since: UnixMs,
         until: Option<UnixMs>,
-        /// When the host tries again where nobody said until when; absent where the agent waits by itself.
+        /// When the host tries again if the end of the limit is unknown; absent if the agent waits by itself.
         retry_at: Option<UnixMs>,
         /// Which wait of the host's in this phase, from 1.
         time: u32,
         /// The agent has said that it tries again by itself.
         by_itself: bool,
-        /// What the limit was noticed by, in the words of the agent or its provider; at most 200 bytes, empty where nobody knows.
+        /// What the limit was noticed by, in the words of the agent or its provider; at most 200 bytes, empty if unknown.
         said: String,
         /// The policy that called it a limit, if that is not Baton's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         judged_by: Option<String>,
     },
-    /// The wait is over. Where nobody had said how long, it is only tried again.
+    /// The wait is over. If its length was unknown, this is only another try.
     QuotaOver { phase: PhaseId, session: SessionId, waited: DurationMs, is_try: bool },
     /// Something failed and is tried again.
     Retrying { phase: PhaseId, attempt: u32, of: u32, after: DurationMs, because: String },
@@ -184,14 +184,14 @@ pub enum ProgressEvent {
     FellBack { capability: Capability, by: DecisionSource, policy: String, because: String },
     /// A policy asks for more than every policy has; said before it is asked anything.
     PolicyWants { policy: String, wants: RequestedGrants, granted: Grants, refused: RequestedGrants },
-    /// Others decide from now on; `was` names those before, where there was somebody in that very scope.
+    /// Others decide from now on; `was` names those before, if that very scope had any.
     PolicyChanged {
         #[serde(rename = "pins")]
         bindings: Vec<PolicyBinding>,
         was: Vec<String>,
         cause: PolicyChangeCause,
     },
-    /// A policy had so many faults in a row that it is asked no more. `to` decides instead; `again` says that it has decided this before.
+    /// A policy had too many faults in a row and is not asked any more. `to` decides instead; `again` says that it has decided this before.
     PolicyTakenBack { policy: String, to: Box<PolicyBinding>, again: bool, faults: u32, because: String },
     /// A policy that was to decide was refused; nothing has changed.
     PolicyRefused { policy: String, why: String },

@@ -10,6 +10,6 @@ pub enum RunOutcome {
     Done,
     /// Some objectives stay open: a person skipped or stopped.
     Unfinished,
-    /// A person stopped the host; `resume` goes on.
+    /// The user stopped the host; `resume` continues.
     Interrupted,
 }

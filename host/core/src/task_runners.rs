@@ -11,7 +11,7 @@ pub struct TaskRunner {
     pub task_files: &'static [&'static str],
     /// Files and folders by which it runs something else than its tasks.
     pub settings: &'static [&'static str],
-    /// Where a folder has none of its files, it goes on to the one above.
+    /// If a folder has none of its files, it searches the one above.
     pub looks_above: bool,
 }
 

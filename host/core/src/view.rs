@@ -47,7 +47,7 @@ pub struct RunView {
     pub phases: Vec<PhaseSummary>,
     /// Questions that wait for a person.
     pub questions: Vec<QuestionSummary>,
-    /// A person began the same work anew since: only `resume` goes on with it (D8).
+    /// The user has begun a new run of the same task since: only `resume` continues this one (D8).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub set_aside: bool,
     /// The experiments that it takes part in (M5).
@@ -140,7 +140,7 @@ impl RunView {
     }
 
     /// Objectives done and in all, each counted once: a part holds objectives of its parent, and what the host made for
-    /// itself (reviews, merges) is nobody's objective.
+    /// itself (reviews, merges) belongs to no objective.
     pub fn objectives(&self) -> (u32, u32) {
         let roots = self.phases.iter().filter(|phase| phase.origin == PhaseOrigin::Workflow);
         roots.map(|phase| self.objectives_of(phase)).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))

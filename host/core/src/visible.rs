@@ -81,7 +81,7 @@ struct PrecedingText {
 }
 
 impl PrecedingText {
-    /// Whether the next character spells something that nobody sees: 256 variation selectors are an alphabet, and so are runs of joiners.
+    /// Whether the next character spells something invisible: 256 variation selectors are an alphabet, and so are runs of joiners.
     fn hides(&mut self, c: char) -> bool {
         if is_selector(c) {
             let is_taken = self.behind == 0 && self.base.is_some_and(|base| takes(base, c));

@@ -85,13 +85,13 @@ pub struct Workflow {
     /// How many agents of one provider may work at a time, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub providers: BTreeMap<String, u32>,
-    /// Who is told when something happens that a person wants to know.
+    /// Who is notified of events that a user wants to know about.
     #[serde(default, skip_serializing_if = "is_default")]
     pub notify: NotifySettings,
     /// The recording that the run was made from, where no host ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<ImportedRecording>,
-    /// What it was made from; absent in journals of earlier versions, and where nobody said it.
+    /// What it was made from; absent in journals of earlier versions, and if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<RunSource>,
     /// The plan whose boxes are ticked as its objectives are done.
@@ -131,7 +131,7 @@ impl From<Acceptance> for EvidenceKind {
     }
 }
 
-/// How people who do not look are told.
+/// How people who do not watch are notified.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotifySettings {
     /// A command for `sh -c`, run in the workspace: on a split, a pause for a person, a provider's limit, and the end.
@@ -202,7 +202,7 @@ impl Workflow {
         self
     }
 
-    /// Whether a phase has no agent that anybody named, and no script that would be played instead.
+    /// Whether a phase has an agent that no file and no flag names, and no script that would be played instead.
     pub fn lacks_agent(&self) -> bool {
         let lacks = |role: &Role| {
             role.set_by == AgentSource::Nowhere && role.agent == AgentKind::Rehearsal && role.script.is_none()
@@ -210,7 +210,7 @@ impl Workflow {
         self.phases.iter().filter(|phase| phase.agent.is_none()).any(|phase| lacks(&self.role_of(phase)))
     }
 
-    /// The same work with this agent in every role of which nobody named one.
+    /// The same work with this agent in every role for which none is named.
     #[must_use]
     pub fn with_detected_agent(mut self, agent: &AgentKind) -> Self {
         for role in self.roles.values_mut() {

@@ -30,7 +30,7 @@ struct ManagerFixture {
     seq: u64,
     weighs: u64,
     queue: VecDeque<Input>,
-    /// Every row of the journal, as it is written, where anybody wants them.
+    /// Every row of the journal, as it is written, if the test wants them.
     rows: Option<Vec<String>>,
 }
 
@@ -220,7 +220,7 @@ fn rows_memory_and_view_are_the_same_whatever_artifacts_weigh() {
     assert!(artifacts >= 3, "what weighs so much is named in the view: {artifacts}");
 }
 
-/// D1: an agent that reports and saves for ever makes the journal longer, and nothing else.
+/// D1: an agent that keeps reporting and saving makes the journal longer, and nothing else.
 #[test]
 fn what_a_run_holds_is_bounded_however_much_an_agent_says() {
     let mut fixture = ManagerFixture::new(1);

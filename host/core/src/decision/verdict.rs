@@ -33,7 +33,7 @@ impl std::fmt::Display for QuotaCause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Nothing wrong; go on.
+    /// Nothing wrong; continue.
     Healthy,
     /// The prompt was answered.
     Answered,
@@ -56,11 +56,11 @@ pub enum Verdict {
     Truncated,
     /// Silent for too long.
     Stalled,
-    /// Somebody interrupted it.
+    /// It was interrupted.
     Interrupted,
     /// The agent is not logged in, or its key is not accepted.
     Unauthenticated,
-    /// The agent asks a person something, and cannot go on without an answer.
+    /// The agent asks the user something, and cannot continue without an answer.
     NeedsInput,
     /// The model or its provider declined the work.
     Refused,

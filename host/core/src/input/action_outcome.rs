@@ -119,7 +119,7 @@ pub enum ActionOutcome {
     },
     /// Of `AbortMerge`: no merge stands open there.
     Unmerged,
-    /// Of `CommitWorktree`, `Merge` and `Land`: a merge stands open in the tree where the parts come together, and waits for somebody to
+    /// Of `CommitWorktree`, `Merge` and `Land`: a merge is open in the tree where the parts come together, and waits for an agent or the user to
     /// resolve it. Nothing else was changed.
     Conflicted {
         /// Files with conflicts, workspace-relative, at most 100.

@@ -11,11 +11,11 @@ use super::resume::LOST;
 use super::session::Session;
 use super::successor_reason::SuccessorReason;
 
-/// Why there is a session after one that was to go on in a conversation.
+/// Why there is a session after one that was to continue a conversation.
 pub(super) const NOT_RESUMED: &str = "the agent could not go on in its own conversation";
 
 impl Run {
-    /// The conversation that the next session of a phase can go on in. One that is half full is better left, and so is one in which
+    /// The conversation that the next session of a phase can continue. One that is half full is better left, and so is one in which
     /// nothing was said yet.
     fn conversation(&self, p: PhaseIndex) -> Option<String> {
         let session = self.session(p)?;
@@ -44,7 +44,7 @@ impl Run {
         }
     }
 
-    /// Whether a session that has ended was to go on in a conversation that its agent could not take up.
+    /// Whether a session that has ended was to continue a conversation that its agent could not load.
     pub(super) fn could_not_resume(&self, p: PhaseIndex) -> bool {
         self.session(p).is_some_and(|session| session.is_resumed && !session.has_worked())
     }

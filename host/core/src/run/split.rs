@@ -51,7 +51,7 @@ impl Run {
         SplitLimits { parts: limits.split_fan_out, depth: limits.split_depth }
     }
 
-    /// What its session knew is handed off first: its parts go on from there (C23).
+    /// What its session knew is handed off first: its parts continue from there (C23).
     pub(super) fn hand_off_to_parts(&mut self, p: PhaseIndex, parts: Vec<SubPhase>) {
         self.phases[p].split.planned_parts = parts;
         self.start_successor(p, SuccessorReason::Parts);

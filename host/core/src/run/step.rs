@@ -266,7 +266,7 @@ pub(super) enum OnSessionEnd {
 /// What a question is about; says what can be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PauseReason {
-    /// The phase cannot go on by itself.
+    /// The phase cannot continue by itself.
     Blocked,
     /// Nothing shows that objectives are done, or something says that they are not.
     Unproven,

@@ -49,7 +49,7 @@ impl AgentKind {
         matches!(self, AgentKind::Claude | AgentKind::Codex)
     }
 
-    /// What somebody meant who wrote the name of an agent alone, where that is known.
+    /// The agent that is meant by a bare name, if that is known.
     pub fn meant(given: &str) -> Option<&'static str> {
         let name = given.trim().to_ascii_lowercase();
         MEANT.iter().find(|(known, _)| *known == name).map(|(_, meant)| *meant)
@@ -73,7 +73,7 @@ impl AgentKind {
         }
     }
 
-    /// "claude", "acp:opencode": two agents of one kind are told apart by their programs.
+    /// "claude", "acp:opencode": two agents of one kind differ in their programs.
     pub fn label(&self) -> String {
         match self.command() {
             None => self.name().to_owned(),

@@ -105,7 +105,7 @@ pub fn read(
 }
 
 /// Reads and checks what a file of another layer says of policies: `config.toml` of a user, or `baton.toml` of a workspace.
-/// `origin`, `base` and `read_file` are as for [`read`]. Whom to trust is in the user's file as well, and read by whoever asks a registry.
+/// `origin`, `base` and `read_file` are as for [`read`]. The trusted keys are in the user's file as well, and are read by the code that asks a registry.
 ///
 /// # Errors
 /// As for [`read`].

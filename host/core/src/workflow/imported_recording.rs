@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::Digest;
 
-/// The recording that a run was made from. Such a run can be looked at and replayed; nobody can go on with it.
+/// The recording that a run was made from. Such a run can be looked at and replayed, but not continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportedRecording {
     /// The format that it was read as, by the name that `baton import --as` takes.

@@ -35,7 +35,7 @@ pub struct Policies {
     pub phases: BTreeMap<PhaseId, PolicyLayer>,
     /// Components that are asked the same and decide nothing; their differences are reported.
     pub shadow: Vec<PolicyChoice>,
-    /// Whether a component that changes on disk is swapped in while the run goes on.
+    /// Whether a component that changes on disk is swapped in during the run.
     pub watch: bool,
     /// Faults in a row after which the one before decides again; 0 never.
     pub breaker: u32,

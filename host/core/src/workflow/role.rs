@@ -1,4 +1,4 @@
-//! Who works on a phase: which agent, what it may do, and what it is given. Starts nobody.
+//! Who works on a phase: which agent, what it may do, and what it is given. Starts no process.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub enum AgentSource {
     CommandLine,
     /// The recording that the run was made from.
     Recording,
-    /// Nobody names one: it was found on this machine.
+    /// No file names one: it was found on this machine.
     Found,
 }
 

@@ -1,4 +1,4 @@
-//! Agents: what one does with a prompt, as a list of what it says and when. Whether anybody still listens then is the
+//! Agents: what one does with a prompt, as a list of what it says and when. Whether the host still listens then is the
 //! world's to know.
 
 use baton_core::action::SpawnSpec;

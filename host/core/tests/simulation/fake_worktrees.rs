@@ -1,5 +1,5 @@
 //! Where agents work: trees, what is in them, and what came together. Asked twice for the same, it answers
-//! the same, as the host's effects do by asking the world first. Chance decides only what nobody has seen yet.
+//! the same, as the host's effects do by asking the world first. Chance decides only what no input has shown yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 

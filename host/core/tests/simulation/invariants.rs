@@ -1,4 +1,4 @@
-//! What holds after every input, whatever happens, said in what anybody can see: inputs, intents, and the view.
+//! What holds after every input, whatever happens, said in what is visible from outside: inputs, intents, and the view.
 
 mod reports;
 mod state;
@@ -198,7 +198,7 @@ impl RunChecks {
         Ok(())
     }
 
-    /// What people are told.
+    /// What people are shown.
     fn told(&mut self, notice: &ProgressEvent, rows: &PhaseRows) -> Result<(), String> {
         let limits = self.workflow.limits;
         match notice {

@@ -1,9 +1,9 @@
 //! The simulation gate: a run in virtual time, in a world of chance, for thousands of seeds. Random workflows, agents that
 //! exhaust, split, stall, meet quotas and die, policies that answer nonsense, merges that do not fit, hosts that die at any
 //! point, people who answer or do not. `invariants.rs` says what holds all the same. Through the public interface of core
-//! alone: it must hold what anybody can see.
+//! alone: it must hold what is visible from outside.
 //!
-//! `BATON_SIM_SEEDS=1000000` tries so many seeds instead of the published ones, `BATON_SIM_FROM=n` begins at another,
+//! `BATON_SIM_SEEDS=1000000` tries this number of seeds instead of the published ones, `BATON_SIM_FROM=n` begins at another,
 //! `BATON_SIM_SEED=n` replays one and prints all of it.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Chance from a seed: SplitMix64, written out so that a published seed means the same run for ever. Not for secrets.
+//! Chance from a seed: SplitMix64, written out so that a published seed always means the same run. Not for secrets.
 
 /// A source of chance.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl SimulationRng {
         self.within(from.into(), to.into()) as u32
     }
 
-    /// True in so many of a hundred cases.
+    /// True in this number of a hundred cases.
     pub(crate) fn percent(&mut self, chance: u32) -> bool {
         self.next() % 100 < u64::from(chance)
     }

@@ -49,7 +49,7 @@ pub(crate) struct SimulationRates {
     pub(crate) stops: u32,
     /// Questions that a person answers with another try, before it gives up.
     pub(crate) patience: u32,
-    /// Somebody answers questions at all.
+    /// Whether the user answers questions at all.
     pub(crate) attended: bool,
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use baton_core::{Action, Input, Intent, JournaledInput};
 
-/// Lines that are kept where nobody asked for all.
+/// Lines that are kept unless all are asked for.
 pub(crate) const LINES: usize = 60;
 /// Of a line, so much.
 const WIDTH: usize = 220;
@@ -20,7 +20,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Keeps the last lines, so many.
+    /// Keeps this number of last lines.
     pub(crate) fn new(most: usize) -> Self {
         Self { head: String::new(), lines: VecDeque::new(), most }
     }

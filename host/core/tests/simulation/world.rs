@@ -188,7 +188,7 @@ impl<'a> SimulationWorld<'a> {
         Ok(())
     }
 
-    /// Within so many milliseconds from now.
+    /// Within this number of milliseconds from now.
     fn later(&mut self, ms: u64, due: ScheduledItem) {
         let at = self.now + DurationMs(self.rng.within(0, ms));
         self.at(at, due);
@@ -240,7 +240,7 @@ impl<'a> SimulationWorld<'a> {
             self.take(input)?;
         }
         let repeat: Vec<Intent> = self.run.pending().into_iter().cloned().collect();
-        // Nothing of what was said on the way is performed before the run is told that it goes on.
+        // No intent that was emitted on the way is performed before the run knows that it is resumed.
         self.queue.retain(|_, due| matches!(due, ScheduledItem::Person(_)));
         self.take(Input::Resumed)?;
         for intent in repeat {
@@ -261,7 +261,7 @@ impl<'a> SimulationWorld<'a> {
         Ok(run)
     }
 
-    /// Somebody looks at a question, and answers it or not.
+    /// A user looks at a question, and answers it or not.
     fn person(&mut self, question: ActionId) -> Result<(), String> {
         let view = self.run.view(self.now).ok_or("no view")?;
         let Some(row) = view.questions.iter().find(|row| row.id == question) else { return Ok(()) };
@@ -278,7 +278,7 @@ impl<'a> SimulationWorld<'a> {
         self.take(Input::Answered { question, choice, message: None })
     }
 
-    /// Nothing is under way: it has to be over, or to wait for somebody.
+    /// Nothing is under way: it has to be over, or to wait for the user.
     fn rest(mut self) -> Result<SimulationCounts, String> {
         if self.stopping && self.run.ending().is_none() {
             return Err("the host was asked to stop, and never does".into());

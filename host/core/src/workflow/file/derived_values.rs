@@ -1,6 +1,6 @@
 //! What a workflow file need not say: names, ids, titles and the goal, made of what it says. Opens no file.
 //!
-//! The same file always gives the same ids: a run that goes on is known by them.
+//! The same file always gives the same ids: a resumed run is recognised by them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -148,7 +148,7 @@ fn resolve_titles(phases: &mut [LocatedValue<PhaseSchema>], titles: &[Option<Str
     let mut known: BTreeMap<&str, Option<String>> = BTreeMap::new();
     for (phase, title) in phases.iter().zip(titles) {
         let Some(title) = title else { continue };
-        // Two with the same title are told apart by their ids alone.
+        // Two with the same title differ in their ids alone.
         known
             .entry(title)
             .and_modify(|one| *one = None)

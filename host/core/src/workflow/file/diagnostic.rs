@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Messages about one file: whoever has more than this many mistakes reads the first ones only.
+/// Messages about one file: of more mistakes than this, only the first ones are shown.
 pub(super) const PROBLEMS_MAX: usize = 20;
 
 /// One mistake.

@@ -10,13 +10,13 @@ use crate::ids::RoleName;
 use crate::time::DurationMs;
 use crate::workflow::{AgentKind, NotifySettings, Role, RunLimits};
 
-/// Shortest silence that is looked at: below it a host would do nothing but look.
+/// Shortest interval of the heartbeat: a shorter one would keep the host busy with nothing else.
 const HEARTBEAT_MIN: DurationMs = DurationMs(100);
-/// Longest: later than this nobody would call it watching.
+/// Longest: a longer one would not notice a silent agent in time.
 const HEARTBEAT_MAX: DurationMs = DurationMs::from_mins(60);
 /// Longest first wait before a retry; where doubling ends anyway.
 const BACKOFF_MAX: DurationMs = DurationMs::from_mins(5);
-/// A month: beyond it somebody mistyped.
+/// A month: a greater number is a typing error.
 const WALL_TIME_MAX: DurationMs = DurationMs::from_mins(31 * 24 * 60);
 /// One second: below it no agent could start.
 const WALL_TIME_MIN: DurationMs = DurationMs::from_secs(1);
@@ -111,7 +111,7 @@ impl WorkflowChecker<'_, '_> {
     }
 }
 
-/// Who is told.
+/// Who is notified.
 pub(super) fn notify(shape: NotifySchema) -> NotifySettings {
     NotifySettings { command: shape.command, bell: shape.bell }
 }

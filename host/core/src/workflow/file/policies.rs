@@ -40,7 +40,7 @@ pub(super) struct PolicyTableReader<'a, 't> {
     base: &'a str,
     read: &'a mut FileReader<'a>,
     problems: &'a mut Diagnostics<'t>,
-    /// What files of rules say, by path; nothing for one that is wrong, which is told once.
+    /// What files of rules say, by path; nothing for one that is wrong, which is reported once.
     rules: BTreeMap<String, BTreeMap<String, GivenSetting>>,
 }
 
@@ -105,7 +105,7 @@ impl<'a, 't> PolicyTableReader<'a, 't> {
             let given = PolicyChoice { settings: settings.into_inner(), from, ..PolicyChoice::default() };
             match &mut all {
                 Some(choice) if choice.component.is_some() => choice.for_chain = Some(Box::new(given)),
-                // The problems of a choice that says nothing are told already.
+                // The problems of a choice that says nothing are reported already.
                 Some(choice) if !choice.settings.is_empty() => {
                     let what = format!("`settings` {place} stands beside `all`, which has settings alone");
                     self.problems.at(span, "settings", what, "write them in one place");
@@ -298,7 +298,7 @@ impl<'a, 't> PolicyTableReader<'a, 't> {
         self.linked(key, place, choice, [vec![chosen, behind], rest].concat())
     }
 
-    /// What is granted is granted to a component, by somebody who may.
+    /// A grant is for a component, and only from a layer that may grant.
     fn grants(
         &mut self,
         key: &str,

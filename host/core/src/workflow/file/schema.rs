@@ -122,7 +122,7 @@ impl<T: JsonSchema> JsonSchema for LocatedValue<T> {
     }
 }
 
-/// The smallest workflow, for whoever has none yet.
+/// The smallest workflow, for a user who has none yet.
 const SMALLEST: &str = "the smallest workflow has one phase:\n    [[phases]]\n    title = \"Move the parser\"\n    \
                         do = [\"Create crates/parser\", \"Port its tests\"]\n    verify = \"cargo test\"";
 

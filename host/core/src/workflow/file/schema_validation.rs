@@ -97,7 +97,7 @@ struct SchemaValidator<'a, 't> {
 impl<'a> SchemaValidator<'a, '_> {
     fn value(&mut self, value: &Spanned<DeValue<'_>>, schema: &'a Value, place: &ValuePosition) {
         if *schema == Value::Bool(true) {
-            // Whoever it is for reads it.
+            // The reader of that table validates it.
             return;
         }
         let hint = schema["x-hint"].as_str().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Which names at the top of the task folder the templates take up, so that nobody else writes there. Knows the templates
-//! alone: the folders that Baton names itself are not its business.
+//! Which names at the top of the task folder the templates take up, so that nothing else writes there. Knows the templates
+//! alone: not the folders that Baton names itself.
 
 use super::{PathTemplates, RunNames, fill, of_run};
 

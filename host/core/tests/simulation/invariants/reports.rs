@@ -15,7 +15,7 @@ use super::PhaseRows;
 pub(super) struct Reports {
     /// The last word on each objective, by a session of the phase that held it then.
     last: BTreeMap<ObjectiveId, (SessionId, ObjectiveStatus)>,
-    /// Handoffs that nobody has read yet, by phase.
+    /// Handoffs that no session has read yet, by phase.
     unread: BTreeMap<PhaseId, SessionId>,
     /// The session that wrote the newest handoff of each phase.
     written: BTreeMap<PhaseId, SessionId>,

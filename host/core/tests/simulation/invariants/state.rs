@@ -1,4 +1,4 @@
-//! What holds of the state itself after every input: nobody crowds, nothing is beyond its bound, and what rests does so for a
+//! What holds of the state itself after every input: no phase exceeds its share, nothing is beyond its bound, and what rests does so for a
 //! reason.
 
 use std::collections::BTreeSet;

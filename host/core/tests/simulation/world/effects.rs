@@ -131,7 +131,7 @@ impl SimulationWorld<'_> {
         Ok(())
     }
 
-    /// What is told to an agent that is still being started waits until it is up.
+    /// A message to an agent that is still being started waits until it is up.
     fn is_early(&self, action: &Action) -> bool {
         let (Action::Prompt { session, .. }
         | Action::Interrupt { session }
@@ -153,7 +153,7 @@ impl SimulationWorld<'_> {
         }
     }
 
-    /// What an agent that is there does with what it is told.
+    /// What a running agent does with a message.
     fn tell(&mut self, session: &SessionId, acts: Option<Vec<(DurationMs, AgentMove)>>) -> ActionOutcome {
         let Some((acts, epoch)) = acts.zip(self.agents.get(session).map(|agent| agent.epoch)) else {
             return ActionOutcome::Failed { error: format!("the agent of {session} is gone") };

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use super::value_forms::{DurationForm, DurationText};
 use super::{LocatedValue, TEXT_CHARS_MAX};
 
-/// A million million tokens: beyond it somebody mistyped.
+/// A million million tokens: a greater number is a typing error.
 pub(crate) const TOKENS_MAX: u64 = 1_000_000_000_000;
-/// A million dollars: beyond it somebody mistyped.
+/// A million dollars: a greater number is a typing error.
 pub(crate) const COST_USD_MAX: f64 = 1_000_000.0;
 /// One cent: below it no agent could start.
 pub(crate) const COST_USD_MIN: f64 = 0.01;
@@ -20,7 +20,7 @@ pub(crate) const CONTINUATIONS_MAX: u32 = 20;
 pub(crate) const RETRIES_MAX: u32 = 20;
 /// Phases at a time: those of the workflow share one folder, so more of them would only be in each other's way.
 pub(crate) const PARALLEL_MAX: u32 = 16;
-/// Agents at a time: some 500 MiB each, and beyond it somebody mistyped.
+/// Agents at a time: some 500 MiB each, and a greater number is a typing error.
 pub(crate) const AGENTS_MAX: u32 = 256;
 /// Splits of splits of splits: beyond it the objectives themselves are too large.
 pub(crate) const SPLIT_DEPTH_MAX: u32 = 4;

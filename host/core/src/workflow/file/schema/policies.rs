@@ -13,7 +13,7 @@ use crate::workflow::GivenSetting;
 pub(crate) const SHADOWS_MAX: usize = 8;
 /// Policies that are asked one behind the other for one decision: each that abstains costs as much as one that decides.
 pub(crate) const CHAIN_MAX: usize = 4;
-/// Faults in a row that are still waited for: beyond it nobody takes a policy back.
+/// Faults in a row that are still waited for: a greater number would never remove a policy.
 pub(crate) const BREAKER_MAX: u32 = 1000;
 
 /// `config.toml` of the user, and `baton.toml` of a workspace: what holds for every workflow.

@@ -140,7 +140,7 @@ fn what_is_wrong_in_policies_is_named_with_its_line() {
 
 #[test]
 fn what_a_workspace_may_not_say_is_refused_with_the_reason() {
-    // M6: agents write in the workspace, and anybody may have made it.
+    // M6: agents write in the workspace, and anyone may have made it.
     let text = "[policies]\nwatch = true\nhandoff = { component = \"a.wasm\", grants = { artifacts = [\"*\"] } }\n\
                 [trust]\nkeys = []";
     insta::assert_snapshot!("policies_of_a_workspace", refused_of(ConfigLayer::Workspace, text));
