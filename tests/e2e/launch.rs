@@ -127,7 +127,7 @@ fn what_is_written_after_a_command_has_read_it_changes_nothing_of_its_run() {
     drop(log);
     let view = stage.story().view;
     assert_eq!((record["run"].as_str(), view.workflow.as_str()), (Some(view.run.as_str()), "job"));
-    assert_eq!((view.objectives(), stage.read("a.txt").as_str()), ((1, 1), "done"));
+    assert_eq!((view.objectives(), stage.read("a.txt").as_str()), ((1, 1), "done\n"));
 }
 
 #[test]
