@@ -145,7 +145,7 @@ pub(crate) struct AgentEventSender(mpsc::Sender<DriverEvent>);
 impl AgentEventSender {
     pub(crate) async fn send(&self, events: &mut Vec<AgentEvent>) {
         for event in events.drain(..) {
-            // Nobody listens any more: the host is closing down, and the stream is read on only to let the agent end.
+            // The receiver is gone: the host is closing down, and the stream is read on only to let the agent end.
             let _ = self.0.send(DriverEvent::Event(event)).await;
         }
     }

@@ -56,7 +56,7 @@ pub fn expect_trusted(
     workspace: &Path,
     environment: &BTreeMap<OsString, OsString>,
 ) -> Result<(), SpawnError> {
-    // Whoever chooses the settings has thought of it.
+    // The author of the settings has considered it.
     let chooses = role.args.iter().any(|arg| arg.starts_with("--setting-sources"));
     let (name, command, brought) = if runs_agent(agent, "claude") && !chooses {
         let brought = claude_command_settings(tree, environment);

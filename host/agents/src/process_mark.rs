@@ -112,7 +112,7 @@ fn origin_from_ancestors(pid: u32, look: impl Fn(u32) -> Option<ProcessInfo>) ->
             // A host does not send requests to its own socket.
             break if pid == own { ProcessOrigin::NoAgent } else { ProcessOrigin::Host };
         }
-        // Whoever started this host may start what asks it.
+        // The process that started this host may start its clients.
         if next <= 1 || above_own.contains(&next) {
             break traces.origin_without_guard();
         }

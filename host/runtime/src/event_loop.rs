@@ -226,7 +226,7 @@ impl EventLoop {
                 self.perform(intent);
             }
             for (reply, answer) in self.replies.drain(..) {
-                // Whoever asked may have left.
+                // The requester may have left.
                 let _ = reply.send(answer);
             }
             let at = self.recorder.clock().now();

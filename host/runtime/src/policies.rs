@@ -334,7 +334,7 @@ pub(crate) fn prepare(
             } else if wider_binding(&bindings, workflow, &scope, capability).is_some_and(|binding| {
                 binding.from == chosen.binding.from && binding.is_same_as(&chosen.binding)
             }) {
-                // Whoever decides in the wider scope decides here too.
+                // The policies of the wider scope decide here too.
                 continue;
             }
             bindings.push(put(chosen));
@@ -481,7 +481,7 @@ fn take_binding(
     found.ok_or_else(|| refused(reference, format!("it does not decide {capability}")))
 }
 
-/// Loads a shadow: a component that is asked but decides nothing. Two of one name are told apart by a number.
+/// Loads a shadow: a component that is asked but decides nothing. Two of one name differ in a number.
 fn shadow(
     bundle: &PolicyBundle,
     choice: &PolicyChoice,

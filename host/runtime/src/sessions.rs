@@ -133,7 +133,7 @@ impl Sessions {
             let sessions = self.clone();
             ends.spawn(async move { sessions.end(&session).await });
         }
-        // Whoever is not gone by then ends with its guard, when this process is gone.
+        // An agent that has not ended by then ends with its guard, when this process has ended.
         let _ = tokio::time::timeout(2 * END_GRACE, ends.join_all()).await;
         self.lock().clear();
     }

@@ -19,7 +19,7 @@ use crate::worktree_paths::trees_of;
 pub struct UndoResult {
     /// Which run.
     pub run: RunId,
-    /// Somebody may still go on with it, as if everything were there.
+    /// It may still be resumed, as if everything were there.
     pub is_unfinished: bool,
     /// What became of the workspace.
     pub what: UndoOutcome,

@@ -72,7 +72,7 @@ pub struct BoundaryRequest<'a> {
     pub watched_beside: WatchedPaths,
     /// What belongs to the tree and lies elsewhere.
     pub beside: Vec<ExternalMount>,
-    /// Folders of the host's that nobody inside sees, whatever may be read.
+    /// Folders of the host that are hidden inside, whatever else may be read.
     pub hidden: Vec<PathBuf>,
     /// Settings of the user for Baton and for its git, which no `write` list holds: the host runs what they name.
     pub own_settings: Vec<PathBuf>,
@@ -260,7 +260,7 @@ pub struct Boundary {
 impl Drop for Boundary {
     fn drop(&mut self) {
         self.planted.forget(&self.folder);
-        // Credentials in it are links; whatever is left there is nobody's.
+        // Credentials in it are links; the rest is not needed any more.
         let _ = remove_tree(&self.folder);
     }
 }
@@ -281,7 +281,7 @@ impl Boundary {
             let path = path.to_owned();
             move |source| BoundaryError::System { what, path, source }
         };
-        // What a boundary of this name left behind is nobody's.
+        // What a boundary of this name left behind has no owner any more.
         let _ = remove_tree(folder);
         let below = folder.join(TEMPORARY);
         DirBuilder::new()
@@ -321,7 +321,7 @@ impl Boundary {
             environment: Vec::new(),
             ports: wanted.targets.iter().map(NetworkTarget::port).collect(),
             loopback: wanted.targets.iter().filter_map(loopback).collect(),
-            // In `write` nothing but Landlock holds files, and it lets nobody mount.
+            // In `write` only Landlock protects files, and it allows no mounts.
             mounts: wanted.mounts && level == SandboxLevel::Strict,
             folder: folder.clone(),
         };
@@ -414,7 +414,7 @@ impl Boundary {
         own.map(OsStr::to_owned).to_vec()
     }
 
-    /// Takes away what has appeared in the tree, once nobody is inside any more, and says what of it.
+    /// Removes what has appeared in the tree, once no process is inside any more, and returns what it removed.
     pub fn sweep(&self) -> Vec<Refusal> {
         self.planted.sweep(&self.remaining)
     }
@@ -424,12 +424,12 @@ impl Boundary {
         &self.folder
     }
 
-    /// Where temporary files go, as whoever is inside sees it. They are gone with the boundary.
+    /// The folder of temporary files, as it is seen inside. They are deleted with the boundary.
     pub fn temporary(&self) -> &Path {
         &self.temporary
     }
 
-    /// The private folder, as whoever is inside sees it.
+    /// The private folder, as it is seen inside.
     pub fn inside(&self) -> &Path {
         match self.level {
             SandboxLevel::Strict => Path::new(crate::spec::INSIDE),
@@ -506,7 +506,7 @@ pub fn found_on(path: Option<&OsStr>, program: &str) -> Option<PathBuf> {
 /// A program with what it is made of: where it really lies, the packages beside it, and the interpreter that its first line names. What lies
 /// where agents write says nothing about files elsewhere. What is no program and in no package is not meant: any file could be named by it.
 fn what_belongs_to(program: &Path, path: Option<&OsStr>, written: &WritablePlaces) -> Vec<ListedPath> {
-    // From which folder it would be found is for whoever starts it.
+    // The caller that starts it decides from which folder it is found.
     if !program.is_absolute() {
         return Vec::new();
     }

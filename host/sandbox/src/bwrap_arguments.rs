@@ -1,4 +1,4 @@
-//! What is mounted where in a strict boundary, as arguments of bubblewrap. Paths in the tree, which whoever works there can
+//! What is mounted where in a strict boundary, as arguments of bubblewrap. Paths in the tree, which an agent there can
 //! exchange at any time, are mounted by a descriptor of what was looked at, and held to it once more from inside.
 
 use std::ffi::OsString;
@@ -84,7 +84,7 @@ pub(crate) struct BwrapArguments {
     pub(crate) arguments: Vec<OsString>,
     descriptors: Vec<OwnedFd>,
     pub(crate) held: Vec<ExpectedMount>,
-    /// Folders on the way to what is protected: mounted on themselves, so that nobody renames them.
+    /// Folders on the way to what is protected: mounted on themselves, so that they cannot be renamed.
     anchored: Vec<PathBuf>,
     /// What is protected, with all that is below it.
     read_only: Vec<PathBuf>,
@@ -325,7 +325,7 @@ impl BwrapArguments {
     }
 
     fn hide(&mut self, tree: BorrowedFd<'_>, spec: &BoundarySpec, path: &Path) -> anyhow::Result<()> {
-        // What a link leads to is what nobody is to read.
+        // The link leads to a hidden file.
         let Ok(path) = path.canonicalize() else { return Ok(()) };
         let mut places = vec![path.clone()];
         let is_folder = match path.strip_prefix(&spec.tree) {

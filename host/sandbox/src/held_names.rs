@@ -279,7 +279,7 @@ mod tests {
         ] {
             link(&tree.join(from), &tree.join(to));
         }
-        // Nobody inside sees another place.
+        // No other place is visible inside.
         link(&tree.join("tools/agent.sh"), &root.join("backup/agent.sh"));
         let FurtherNames { mut protect, mut hide } = found();
         protect.sort();

@@ -1,4 +1,4 @@
-//! What whoever is confined takes from itself (Landlock), for good and for everything that it starts: writing elsewhere,
+//! The rights that a confined process gives up (Landlock), for good and for everything that it starts: writing elsewhere,
 //! reading terminals, ports, signals to others. On top of a strict boundary it says the same once more.
 
 #[cfg(target_os = "linux")]
@@ -73,14 +73,14 @@ impl WritableNames {
     }
 
     /// Whether the mode, the owner, the times and the attributes of something that is no device may be changed. The folder of shared
-    /// memory is the system's, and what is in it anybody's.
+    /// memory is the system's, and its content is shared by all.
     pub(crate) fn own(&self, name: &Path) -> bool {
         let is_below = |folder: &PathBuf| name.starts_with(folder) && name != folder;
         self.places.iter().any(|place| name.starts_with(place)) || self.shared_memory.iter().any(is_below)
     }
 }
 
-/// What may be written in a strict boundary, as whoever is inside sees it.
+/// What may be written in a strict boundary, as seen from inside.
 #[cfg(target_os = "linux")]
 fn writable_inside(spec: &BoundarySpec) -> Vec<PathBuf> {
     let mut paths = vec![spec.tree.clone(), spec.inside().to_owned()];

@@ -1,4 +1,4 @@
-//! Folders of a tree that cannot be listed: an agent of the same user may have taken the right to, and git and commands go on by the names that
+//! Folders of a tree that cannot be listed: an agent of the same user may have removed the right to, and git and commands still work by the names that
 //! they know. What is in such a folder would be in no diff, no commit and no list of what an agent left.
 
 use std::path::Path;
@@ -47,6 +47,6 @@ pub(crate) fn add_rights(
     chmod(format!("/proc/self/fd/{}", folder.as_raw_fd()), mode | rights)
 }
 
-/// Nobody is confined elsewhere.
+/// No agent is confined on other systems.
 #[cfg(not(target_os = "linux"))]
 pub fn make_listable(_: &Path) {}

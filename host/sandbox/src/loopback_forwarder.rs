@@ -33,7 +33,7 @@ async fn serve(listener: TcpListener, proxy: Arc<HostSocketAddress>, to: Option<
             Ok((client, _)) => {
                 let proxy = Arc::clone(&proxy);
                 tokio::spawn(async move {
-                    // Whoever asked sees that the connection is closed.
+                    // The client sees that the connection is closed.
                     let _ = carry(client, &proxy, to).await;
                 });
             }

@@ -2,7 +2,7 @@
 //! none. Where such a thing is there it is mounted read-only; one that is not there cannot be. It is taken away when the
 //! session is over: renamed, so that nothing is lost and nothing is run.
 //!
-//! What was not there is written down beside the boundary's folder, where nobody inside comes, so that a session that died
+//! What was not there is written down beside the boundary's folder, which is out of reach from inside, so that a session that died
 //! with its host is swept by the next one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ const RECORD: &str = ".not-there.json";
 /// What stands behind a name that was taken away.
 #[cfg(target_os = "linux")]
 const SUFFIX: &str = ".from-agent";
-/// Names that are tried if the first are taken; half of them are random, which nobody can take before.
+/// Names that are tried if the first are taken; half of them are random, so that they cannot be taken in advance.
 #[cfg(target_os = "linux")]
 const NAMES_MAX: u32 = 64;
 
@@ -112,7 +112,7 @@ struct RemainingRecord {
 }
 
 impl RemainingPaths {
-    /// What this file says, which is written anew with each path that is added, so that another host knows of it. Nothing remains where
+    /// What this file says, which is written again with each path that is added, so that another host knows of it. Nothing remains where
     /// there is no such file.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl RemainingPaths {
 
 impl PlantedPaths {
     /// Looks which of these paths, relative to the tree, are not there. A folder above one of them leads where it led, if it is a link,
-    /// and becomes none otherwise: whoever opens the path follows it.
+    /// and becomes none otherwise: a program that opens the path follows it.
     fn watch(tree: &Path, watched: WatchedPaths) -> Self {
         let WatchedPaths { planted: paths, plain, link_free } = watched;
         let above = |path: &PathBuf| -> Vec<PathBuf> {
@@ -212,14 +212,14 @@ impl PlantedPaths {
         named.any(|named| named == path) || self.link_free.iter().any(is_free_of)
     }
 
-    /// Nobody is confined elsewhere.
+    /// No agent is confined on other systems.
     #[cfg(not(target_os = "linux"))]
     fn sweep(&self, _: &RemainingPaths) -> Vec<Refusal> {
         Vec::new()
     }
 
     /// Renames what has appeared, without following a link that an agent has put in its way, and puts a link back that leads
-    /// elsewhere now. What cannot be renamed is told as well, and remains.
+    /// elsewhere now. What cannot be renamed is reported as well, and remains.
     #[cfg(target_os = "linux")]
     fn sweep(&self, remaining: &RemainingPaths) -> Vec<Refusal> {
         use std::os::fd::AsFd as _;
@@ -288,7 +288,7 @@ impl PlantedPaths {
             let is_as_it_was = led_to(&above, &name)
                 .is_ok_and(|found| found.as_bytes() == to.as_os_str().as_encoded_bytes());
             if !is_as_it_was {
-                // What is in the way stays there if it cannot be renamed; then the link is not made, and that is told.
+                // What is in the way stays there if it cannot be renamed; then the link is not made, and that is reported.
                 let _ = take_away(above.as_fd(), &name);
                 let at = self.tree.join(path);
                 match symlinkat(to, &above, &name) {
@@ -306,7 +306,7 @@ impl PlantedPaths {
 }
 
 /// The links below a folder of a tree, relative to the tree, none of them followed, and folders that cannot be listed. Objects of git, in folders of
-/// two digits, are passed over: they are written under names that nobody chooses. What is beside them (`pack/multi-pack-index`) is not.
+/// two digits, are passed over: they are written under names that no one can choose. What is beside them (`pack/multi-pack-index`) is not.
 fn links_below(tree: &Path, folder: &Path) -> BTreeSet<PathBuf> {
     let mut links = BTreeSet::new();
     let mut left = vec![folder.to_owned()];

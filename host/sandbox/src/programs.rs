@@ -69,7 +69,7 @@ impl AgentPlaces {
 }
 
 /// From now on this process looks for no program of its own in this folder, or below it, nor in the repositories that it lies in: another
-/// run may work at their top. A folder that holds the home of the user is passed over: whoever works there may change what every shell
+/// run may work at their top. A folder that holds the home of the user is passed over: an agent that works there may change what every shell
 /// of the user runs.
 pub fn exclude_from_path(tree: &Path) {
     let Ok(tree) = tree.canonicalize() else { return };

@@ -210,7 +210,7 @@ fn place(text: &str, default: Option<u16>) -> Option<(String, u16)> {
     (!host.is_empty()).then_some((host.to_owned(), port.or(default)?))
 }
 
-/// Whether it is an address of this machine, whichever it is: somebody can listen there.
+/// Whether it is an address of this machine, whichever it is: a local program can listen there.
 fn is_own(address: IpAddr) -> bool {
     std::net::UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
 }
@@ -227,7 +227,7 @@ async fn reach(host: &str, port: u16, allowed: &[NetworkTarget]) -> Result<TcpSt
         return Err(ConnectError::Refused(String::new()));
     }
     let addresses = match host.parse::<IpAddr>() {
-        // Whoever named the very address means it.
+        // A rule that names the very address means it.
         Ok(address) => vec![SocketAddr::new(address, port)],
         Err(_) => {
             let found = timeout(PATIENCE, lookup_host((host, port))).await;

@@ -1,4 +1,4 @@
-//! What was refused, told once each. Whoever is confined can ask for anything as often as it likes; the host hears of a
+//! What was refused, reported once each. A confined program can ask for anything as often as it likes; the host gets a
 //! bounded number of different things.
 
 use std::collections::HashSet;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use baton_core::facts::{Refusal, RefusalKind};
 use tokio::sync::mpsc;
 
-/// Different things that are told of one boundary.
+/// Different refusals that are reported of one boundary.
 const TOLD_MAX: usize = 200;
 /// Bytes of what was asked for.
 const TARGET_BYTES: usize = 512;
@@ -19,7 +19,7 @@ pub type RefusalReceiver = mpsc::UnboundedReceiver<Refusal>;
 #[derive(Clone, Debug)]
 pub(crate) struct RefusalSender {
     told: Arc<Mutex<HashSet<Refusal>>>,
-    // Bounded by what is told.
+    // Bounded by what is reported.
     listener: mpsc::UnboundedSender<Refusal>,
 }
 
@@ -42,7 +42,7 @@ impl RefusalSender {
                 return;
             }
             tracing::info!("the sandbox refused to {refusal}");
-            // Whoever listened may have gone, with the session.
+            // The receiver may have ended, with the session.
             let _ = self.listener.send(refusal);
         }
     }

@@ -35,7 +35,7 @@ pub struct UnsupportedLevel {
 }
 
 impl SandboxSupport {
-    /// One that nobody has looked at: nothing can be had.
+    /// A machine that was not examined: nothing is available.
     pub fn none() -> Self {
         Self { bwrap: Err("nobody has looked for bubblewrap".to_owned()), landlock: 0 }
     }

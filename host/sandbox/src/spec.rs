@@ -1,4 +1,4 @@
-//! What is there for whoever is confined, as the host tells it to the stages. Written once, read once, private to the user.
+//! What a confined command gets, as the host passes it to the stages. Written once, read once, private to the user.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::link_walk::LinkWalk;
 
-/// Where the private folder of a boundary is, for whoever is inside of a strict one.
+/// Where the private folder of a boundary is, as seen inside a strict one.
 pub const INSIDE: &str = "/run/baton";
 /// The socket of the proxy in it, until it loses its name.
 #[cfg(target_os = "linux")]
@@ -19,7 +19,7 @@ pub(crate) const PROXY_SOCKET: &str = "net.sock";
 /// The same of the watcher.
 #[cfg(target_os = "linux")]
 pub(crate) const WATCH_SOCKET: &str = "watch.sock";
-/// Temporary files of whoever is confined by `write`.
+/// Temporary files of a command that is confined by `write`.
 pub(crate) const TEMPORARY: &str = "tmp";
 /// Names the folder in which Python keeps what it compiles, in place of `__pycache__` beside a source. There, an agent could plant what another
 /// program reads in place of that source.
@@ -64,7 +64,7 @@ pub(crate) struct BoundarySpec {
     pub(crate) beside: Vec<ExternalMount>,
     /// Settings of the agent.
     pub(crate) settings: Vec<SettingsMount>,
-    /// Variables for whoever is confined.
+    /// Variables for the confined command.
     pub(crate) environment: Vec<(String, OsString)>,
     /// Ports that may be connected to, where names cannot be told apart.
     pub(crate) ports: Vec<u16>,
@@ -123,7 +123,7 @@ pub(crate) struct SettingsMount {
 }
 
 impl BoundarySpec {
-    /// Whether a place is, has in it, or lies in something that nobody inside is to see, or has the home in it.
+    /// Whether a place is, has in it, or lies in something that is hidden inside, or has the home in it.
     pub(crate) fn is_guarded(&self, real: &Path) -> bool {
         let hidden = self.hide.iter().map(|path| LinkWalk::of(path).real);
         let mut guarded = self.masked.iter().cloned().chain(hidden);
@@ -131,7 +131,7 @@ impl BoundarySpec {
         self.home.as_ref().is_some_and(|home| home.starts_with(real)) || guarded.any(is_near)
     }
 
-    /// What was written, and nothing that was made of it since: the file lies where whoever is inside can write.
+    /// What was written, and nothing that was made of it since: the file is in a folder that is writable from inside.
     pub(crate) fn read(path: &Path, digest: &str) -> io::Result<Self> {
         let written = fs::read(path)?;
         if Digest::of(&written).as_str() != digest {
@@ -140,7 +140,7 @@ impl BoundarySpec {
         Ok(serde_json::from_slice(&written)?)
     }
 
-    /// Where the boundary's folder is for whoever is inside.
+    /// Where the boundary's folder is, as seen from inside.
     pub(crate) fn inside(&self) -> &Path {
         match self.level {
             SandboxLevel::Strict => Path::new(INSIDE),
@@ -148,7 +148,7 @@ impl BoundarySpec {
         }
     }
 
-    /// Temporary files of whoever is inside, as seen from there.
+    /// The folder of temporary files, as seen from inside.
     pub(crate) fn temporary(&self) -> PathBuf {
         match self.level {
             // Codex starts no helper that lies in a temporary folder, and keeps its own in its home.

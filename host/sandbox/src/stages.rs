@@ -1,4 +1,4 @@
-//! `baton __sandbox`: the stages that stand in the place of a command that is confined. Nobody types them.
+//! `baton __sandbox`: the stages that run in place of a confined command. They are not for users.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -108,7 +108,7 @@ fn inside(
         for name in ["NO_PROXY", "no_proxy"] {
             command.env(name, "localhost,127.0.0.1,::1");
         }
-        // Node's own client heeds the variables when it is told to.
+        // Node's own client heeds the variables if this one is set.
         command.env("NODE_USE_ENV_PROXY", "1");
         let mut child = command.spawn().with_context(|| spec.own_exe.display().to_string())?;
         child.wait().await.context("waiting for the program")

@@ -1,4 +1,4 @@
-//! The one place without the compiler's guard: the system calls for a seccomp filter whose hits somebody else hears of, and some for which
+//! The one place without the compiler's guard: the system calls for a seccomp filter whose hits another process handles, and some for which
 //! no crate of this workspace has a safe function. The filter refuses nothing by itself; what is refused, the namespaces and Landlock refuse.
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use baton_core::workflow::SandboxLevel;
 
-/// A system call that is waited with until somebody has looked at it.
+/// A system call that waits until the monitor has looked at it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SyscallNotification {
     id: u64,
@@ -62,7 +62,7 @@ fn install(mut filter: Vec<libc::sock_filter>, flags: libc::c_ulong) -> io::Resu
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-/// Calls of these numbers, made by this thread and what it becomes and starts, are from now on heard of by whoever has
+/// Calls of these numbers, made by this thread and what it becomes and starts, are from now on announced to the holder of
 /// the descriptor.
 pub(crate) fn listen(numbers: &[i64]) -> io::Result<OwnedFd> {
     let mut filter =
@@ -131,8 +131,8 @@ fn of_call(call: i64, mut looks: Vec<libc::sock_filter>) -> io::Result<Vec<libc:
     Ok(looks)
 }
 
-/// Takes from this thread, and what it becomes and starts: rings, typing into a terminal, and calls of another architecture, which nobody
-/// would look at. In `strict` also keys, and sockets that no namespace holds (to a hypervisor, say); in `write`, where ports are held and
+/// Takes from this thread, and what it becomes and starts: rings, typing into a terminal, and calls of another architecture, which the monitor
+/// would not look at. In `strict` also keys, and sockets that no namespace holds (to a hypervisor, say); in `write`, where ports are held and
 /// no namespace is, the other ways to a port. No new privileges must have been given up before.
 pub(crate) fn deny(level: SandboxLevel) -> io::Result<()> {
     if ARCHITECTURE == 0 {
@@ -189,7 +189,7 @@ pub(crate) fn deny(level: SandboxLevel) -> io::Result<()> {
     install(filter, 0).map(drop)
 }
 
-/// Leaves the terminal of the user, for this process and what it starts. Its group stays, so that whoever ends the group ends it as well.
+/// Leaves the terminal of the user, for this process and what it starts. Its group stays, so that a signal to the group ends it as well.
 pub(crate) fn leave_terminal() -> io::Result<()> {
     // The leader of a session has no terminal there but one of its own, and would end what else has it. Of a session that was begun outside
     // of the process namespace, as in a container, the leader is 0, which is no process for `rustix`.
@@ -204,7 +204,7 @@ pub(crate) fn leave_terminal() -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Waits for the next call. None where nobody is left who could make one.
+/// Waits for the next call. None if no process is left that could make one.
 pub(crate) fn next(listener: BorrowedFd<'_>) -> io::Result<Option<SyscallNotification>> {
     loop {
         let mut poll = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -234,7 +234,7 @@ pub(crate) fn next(listener: BorrowedFd<'_>) -> io::Result<Option<SyscallNotific
             }));
         }
         match io::Error::last_os_error() {
-            // Whoever made the call was ended meanwhile.
+            // The caller was ended meanwhile.
             error if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {}
             error => return Err(error),
         }
@@ -288,7 +288,7 @@ pub(crate) fn refuse(listener: BorrowedFd<'_>, call: &SyscallNotification) {
     let _ = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
 }
 
-/// Lets a call go on as if nobody had looked. One whose caller is gone is gone.
+/// Lets a call continue unchanged. A call whose caller has ended is dropped.
 pub(crate) fn let_continue(listener: BorrowedFd<'_>, call: &SyscallNotification) {
     let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
     let mut answer = libc::seccomp_notif_resp { id: call.id, val: 0, error: 0, flags };

@@ -1,8 +1,8 @@
-//! Sees what somebody in a sandbox asks for and does not get. The kernel refuses without a word to anybody else, so the calls
+//! Sees what a program in a sandbox asks for and does not get. The kernel reports a refusal only to the caller, so the calls
 //! by which something is opened, changed or connected to are announced to the host first (seccomp's notification), which
-//! looks whether what is asked for is there, and lets the call go on. It decides nothing: what it says is for people and
+//! looks whether what is asked for is there, and lets the call continue. It decides nothing: what it says is for people and
 //! policies, and a program that exchanges an argument after the look is refused all the same. The exceptions are modes, owners, times
-//! and attributes of files at the level `write`, which Landlock does not hold: those calls fail here, also where nobody can tell what
+//! and attributes of files at the level `write`, which Landlock does not hold: those calls fail here, also if it is unknown what
 //! they would change.
 
 mod path_walk;
@@ -102,14 +102,14 @@ pub(crate) fn be_watched(word: &OsStr) -> io::Result<()> {
 }
 
 /// The filter counts for the thread that asks for it. The descriptor is handed over by another one, whose calls it does not
-/// announce to nobody.
+/// announce without a receiver.
 fn announce(stream: OwnedFd) -> io::Result<()> {
     let (hand, handed) = mpsc::channel::<OwnedFd>();
     let (done, over) = mpsc::channel();
     thread::spawn(move || {
         let sent = handed.recv().map_err(io::Error::other);
         let sent = sent.and_then(|listener| hand_over(stream.as_fd(), listener.as_fd()));
-        // Whoever waits for it is the process itself.
+        // The process itself waits for it.
         let _ = done.send(sent);
     });
     let listener = sys::listen(&syscall_table::numbers()).map_err(|error| match error.raw_os_error() {
@@ -131,7 +131,7 @@ fn hand_over(stream: BorrowedFd<'_>, listener: BorrowedFd<'_>) -> io::Result<()>
     Ok(())
 }
 
-/// Takes whoever connects, until the boundary is gone. Each is heard by a thread of its own: one that says nothing keeps no other waiting.
+/// Accepts connections until the boundary is gone. Each is served by a thread of its own: one that says nothing keeps no other waiting.
 fn accept(listener: &UnixListener, key: SocketKey, spec: &BoundarySpec, teller: &RefusalSender) {
     loop {
         let stream = match listener.accept() {
@@ -163,7 +163,7 @@ fn watch(calls: &OwnedFd, spec: BoundarySpec, teller: &RefusalSender) {
     loop {
         match sys::next(calls.as_fd()) {
             Ok(Some(call)) => {
-                // Told first: whoever is let go may end at once.
+                // Reported first: a process that continues may end at once.
                 let refused = judge.refused(&call);
                 if let Some((kind, target)) = &refused {
                     teller.tell(*kind, target);
@@ -179,7 +179,7 @@ fn watch(calls: &OwnedFd, spec: BoundarySpec, teller: &RefusalSender) {
     }
 }
 
-/// The calls of a program, from the stage that becomes it. None from anybody else.
+/// The calls of a program, from the stage that becomes it. None from other clients.
 fn receive(mut stream: UnixStream, key: &SocketKey) -> io::Result<Option<OwnedFd>> {
     let mut said = SocketKey::default();
     stream.set_read_timeout(Some(KEY_WAIT))?;
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn nobody_takes_the_watcher_of_another_program() {
-        // N6: an agent that connected first switched off what refuses changes of modes, and what is told.
+        // N6: an agent that connected first switched off the refusal of changes of modes, and the reports.
         if SandboxSupport::look(None).can(SandboxLevel::Write).is_err() {
             return;
         }
@@ -250,7 +250,7 @@ mod tests {
         let socket = WatcherSocket::open(listener, &path, spec.clone(), teller).unwrap();
         assert!(!path.exists(), "the socket has a name");
         let word = socket.word();
-        // Those that say nothing, or do not know the key, keep nobody else from being watched.
+        // Clients that say nothing, or do not know the key, do not keep others from being watched.
         let words = word.to_str().unwrap().split(':').collect::<Vec<_>>();
         let reached = format!("/proc/{}/fd/{}", words[0], words[1]);
         let silent = UnixStream::connect(&reached).unwrap();

@@ -19,7 +19,7 @@ use crate::Workspace;
 pub(crate) const OWN: &str = ".baton";
 /// Of where a link led, people are shown no more.
 const SHOWN_CHARS: usize = 200;
-/// Whoever puts a link there again as often in one look does nothing else.
+/// A process that makes a link there again this often within one look does nothing else.
 const ATTEMPTS: u32 = 8;
 
 /// A link that stood in the place of a folder of Baton's own, and was removed.
@@ -53,7 +53,7 @@ impl ReplacedFolders {
 
     fn add(&self, exchanged: ReplacedFolder) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that comes again and again is one that is told.
+        // One that comes again and again is reported.
         if !all.contains(&exchanged) {
             all.push(exchanged);
         }
@@ -62,7 +62,7 @@ impl ReplacedFolders {
 
 impl Workspace {
     /// Opens a folder of Baton's own, by its path in the workspace, and makes what is not there. A link in its place, or in that of a folder of
-    /// Baton's above it, is removed, and is told by [`RunWorktrees::take_exchanged`](crate::RunWorktrees::take_exchanged). Blocking.
+    /// Baton's above it, is removed, and is reported by [`RunWorktrees::take_exchanged`](crate::RunWorktrees::take_exchanged). Blocking.
     ///
     /// # Errors
     /// What the system says; a link above what is Baton's own, which may be the user's.

@@ -1,4 +1,4 @@
-//! Pipes where git reads files: git opens them, and waits until another process writes there, which an agent can put off for ever. What lies
+//! Pipes where git reads files: git opens them, and waits until another process writes there, which an agent can delay without end. What lies
 //! at the top of a tree and of a git folder is looked at before git is called, since that costs nothing. The rest is searched when git takes
 //! long: a pipe that a process waits for can be opened for writing, and only then.
 

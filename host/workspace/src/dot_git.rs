@@ -1,5 +1,5 @@
 //! The `.git` at the top of a work tree, held to the one that was there when a run began. An agent may move it away and put a link, or
-//! another repository, in its place: whoever runs git there next would run what that one names.
+//! another repository, in its place: the next git there would run what that one names.
 
 use std::fs;
 use std::io;
@@ -67,8 +67,8 @@ impl DotGit {
         Ok(Some(Self { path, kind, identity, made_ns }))
     }
 
-    /// Whether the folder that is there was made at another time than this one was: it was restored or cloned again. False where nobody
-    /// knows.
+    /// Whether the folder that is there was made at another time than this one was: it was restored or cloned again. False if that is
+    /// unknown.
     pub(crate) fn was_made_again(&self) -> bool {
         let now = self.path.parent().and_then(|top| Self::at(top).ok()).flatten().and_then(|now| now.made_ns);
         self.made_ns.zip(now).is_some_and(|(noted, now)| noted != now)

@@ -21,15 +21,15 @@ use crate::root::WorkspaceRoot;
 /// baseline of them stays near 2 MB of JSON.
 pub const MAX_FILES: usize = 10_000;
 
-/// A file is hashed up to this size: larger ones are rarely work of agents, and are told apart by size and times.
+/// A file is hashed up to this size: larger ones are rarely work of agents, and are compared by size and times.
 pub const MAX_HASHED_BYTES: u64 = 64 << 20;
 
 /// Source files are smaller than this. Media and databases, which are larger, have a share of their own, so that a file that comes
 /// after them is still hashed.
 const SMALL_FILE_BYTES: u64 = 1 << 20;
 
-/// One pass hashes at most this much of small files, and as much of larger ones, each about half a second; what is beyond is told
-/// apart by size and times.
+/// One pass hashes at most this much of small files, and as much of larger ones, each about half a second; files beyond that are
+/// compared by size and times.
 const MAX_HASHED_BYTES_IN_ALL: u64 = 256 << 20;
 
 /// A file is hashed in pieces of this size.
@@ -47,7 +47,8 @@ const OURS: [&str; 2] = [".git", ".baton"];
 /// Without git nothing says what is generated; these two names are, nearly everywhere.
 const GENERATED: [&str; 2] = ["target", "node_modules"];
 
-/// What interpreters and test runners leave wherever they run. Nobody keeps it in git, many projects do not ignore it, and it is no work.
+/// Files that interpreters and test runners leave in each folder where they run. They are not kept in git, many projects do not ignore
+/// them, and they are not work.
 const CACHES: [&str; 6] =
     ["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox"];
 

@@ -41,7 +41,7 @@ const CONTENTS_COMPARED: usize = 200;
 /// What git says of a workspace, in one look.
 #[derive(Debug)]
 pub(crate) struct GitSnapshot {
-    /// What core is told.
+    /// The facts for core.
     pub(crate) facts: GitFacts,
     /// Files that git tracks or would track.
     pub(crate) files: Vec<PathBuf>,

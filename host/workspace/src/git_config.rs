@@ -156,7 +156,7 @@ pub(crate) fn arguments() -> impl Iterator<Item = String> {
     off.chain(ours).flat_map(|setting| ["-c".to_owned(), setting])
 }
 
-/// The environment of every call: no secrets, no repository that a variable names, no network, and nobody to ask.
+/// The environment of every call: no secrets, no repository that a variable names, no network, and no prompts.
 pub(crate) fn environment() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
     let path = own_trusted_path();
     let inherited = ["HOME", "XDG_CONFIG_HOME", "TMPDIR"];

@@ -227,7 +227,7 @@ fn expect_no_link(folder: &Path, entry: &fs::DirEntry, depth: u32, left: &mut u3
     }
 }
 
-/// A link in a repository that nobody had accepted.
+/// A link in a repository that the user had not accepted.
 #[derive(Debug, thiserror::Error)]
 #[error("{} is a link that was not there when the run began, and git would follow it: remove it", .0.display())]
 pub(crate) struct RefusedLink(PathBuf);

@@ -26,7 +26,7 @@ use crate::regular_file::read_lines;
 
 /// Names of commits: some hundred thousand.
 const LIST_BYTES_MAX: u64 = 32 << 20;
-/// Commits that git is told to be here already; what is reachable from them is not taken once more.
+/// Commits that git takes for present; what is reachable from them is not fetched again.
 const TAKEN_COMMITS_MAX: usize = 50;
 /// What git calls an object that it has not written to its end. `git gc` removes them.
 const UNFINISHED: &str = "tmp_obj_";
@@ -137,7 +137,7 @@ impl GitObjectStore {
         Ok(())
     }
 
-    /// Held by whoever takes something.
+    /// Held while objects are taken.
     pub(crate) fn lock(&self) -> io::Result<File> {
         let lock = File::options().create(true).write(true).truncate(false).open(self.folder.join("lock"))?;
         lock.lock()?;

@@ -1,4 +1,4 @@
-//! An issue of the project's tracker, as the `gh` of the user tells it. Whoever wrote it is a stranger: it is text.
+//! An issue of the project's tracker, as the `gh` of the user tells it. Its author is a stranger: it is text.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -62,7 +62,7 @@ pub use worktrees::{
     WorktreeBase, WorktreeError,
 };
 
-/// What a command needs to reach the desktop of whoever started the host; none of it is a secret.
+/// What a command needs to reach the desktop of the user who started the host; none of it is a secret.
 const DESKTOP: [&str; 4] = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
 
 /// A folder that agents work in. Cheap to clone; nothing is held open between calls. One that an agent has replaced by another folder, or

@@ -1,4 +1,4 @@
-//! Makes an empty folder a git repository with one empty commit, for a workspace that nobody has brought one for. Touches no
+//! Makes an empty folder a git repository with one empty commit, for a workspace without one. Touches no
 //! repository that is there.
 
 use std::io;

@@ -42,7 +42,7 @@ pub(crate) fn read(
 
 fn open(root: &WorkspaceRoot, relative: &Path) -> io::Result<File> {
     let dir = root.dir()?;
-    // A pipe would hold the host up until somebody writes to it.
+    // A pipe would block the host until a process writes to it.
     let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
     let file = dir.open_with(relative, OpenOptions::new().read(true).custom_flags(nonblocking))?;
     if !file.metadata()?.is_file() {
@@ -57,7 +57,7 @@ fn real_path(file: &File, _: &WorkspaceRoot, _: &Path) -> io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))
 }
 
-/// Nobody is confined elsewhere.
+/// No agent is confined on other systems.
 #[cfg(not(target_os = "linux"))]
 fn real_path(_: &File, root: &WorkspaceRoot, relative: &Path) -> io::Result<PathBuf> {
     root.path().join(relative).canonicalize()

@@ -19,7 +19,7 @@ use crate::error::WorkspaceError;
 /// Of what a command prints, this much is kept: its beginning and, mostly, its end.
 pub const MAX_OUTPUT_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
 
-/// What an agent is told of it: one screen.
+/// The part of it that an agent gets: one screen.
 pub const MAX_FINDINGS_BYTES: usize = 4096;
 
 /// The beginning says what was run.
@@ -31,7 +31,7 @@ const TAIL_BYTES: usize = 768 << 10;
 /// Time between asking a group to end and ending it.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A process that left the group may hold the pipe for ever; after the group's end no more than this is waited.
+/// A process that left the group may keep the pipe open; after the group's end the host waits no longer than this.
 const DRAIN: Duration = Duration::from_secs(2);
 
 /// What a command inherits: where programs, homes and caches are, and no secret of the host or the agent.
@@ -164,7 +164,7 @@ async fn wait(
     }
 }
 
-/// Reads until nobody holds the other end. A pipe that cannot be read has nothing more to say.
+/// Reads until the other end is closed. A pipe that cannot be read counts as closed.
 async fn drain(reader: &mut Receiver, output: &mut BoundedOutput) {
     let mut buffer = vec![0; 16 << 10];
     while let Ok(count @ 1..) = reader.read(&mut buffer).await {

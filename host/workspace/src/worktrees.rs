@@ -172,7 +172,7 @@ struct WorkspaceRepository {
 }
 
 impl RunWorktrees {
-    /// The trees of a run, which lie in a folder of the host's that nobody else writes to. `hidden` are folders of the host's
+    /// The trees of a run, which are in a folder that only the host writes to. `hidden` are folders of the host's
     /// that are no part of any work, should they lie in the workspace. Touches nothing yet.
     pub fn new(workspace: &Workspace, folder: &Path, hidden: &[&Path], run: &RunId) -> Self {
         let real = |path: &&Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
@@ -217,7 +217,7 @@ impl RunWorktrees {
         self.workspace_at(tree, &worktree.root(), worktree.repository()).map_err(WorktreeError::Workspace)
     }
 
-    /// The same without asking git, for whoever may block but not wait: nothing where the tree is gone, or where nobody has
+    /// The same without asking git, for callers that may block but not wait: nothing if the tree is gone, or if no caller has
     /// asked for any tree yet.
     pub fn at_hand(&self, tree: &WorktreeName) -> Option<Workspace> {
         if tree.is_workspace() {

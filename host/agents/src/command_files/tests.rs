@@ -102,7 +102,7 @@ fn what_an_interpreter_runs_by_another_name_is_found() {
         absent("process:make -C app"),
         ["GNUmakefile", "app/GNUmakefile", "app/Makefile", "app/makefile", "makefile"]
     );
-    // N6: runners that go on to the folders above, by all names of their files.
+    // N6: runners that search the folders above, by all names of their files.
     for (command, above, here) in [
         ("task agent", "Taskfile.dist.yml", "agentd/taskfile.yml"),
         ("just agent", "JustFile", "agentd/.justfile"),

@@ -63,7 +63,7 @@ pub(super) enum PromptAbort {
     Failed(Value),
     /// The process ends in the middle of it.
     Exit(u8),
-    /// Nobody listens any more.
+    /// The host has ended.
     HostGone,
 }
 

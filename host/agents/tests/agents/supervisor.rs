@@ -1,4 +1,4 @@
-//! Whoever dies first, nothing is left: agent, host, guard.
+//! Nothing is left, whichever of agent, host and guard ends first.
 
 use std::ffi::OsString;
 use std::fs;

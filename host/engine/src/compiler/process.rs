@@ -217,7 +217,7 @@ fn compile(memory_mib: u64, cpu_seconds: u64) -> Result<(), String> {
 
 /// From here on this process has no more than this.
 fn confine(memory_mib: u64, cpu_seconds: u64) -> io::Result<()> {
-    // Nobody would wait for the code any more.
+    // No caller waits for the code any more.
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let limit = |resource: Resource, most: u64| {

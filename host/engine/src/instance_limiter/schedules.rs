@@ -142,7 +142,7 @@ impl PermitModel {
         answer
     }
 
-    /// Somebody left a door: one of those that sleep there is woken, whichever, and tries again.
+    /// A permit was released: one of its sleepers, whichever, wakes and tries again.
     fn one_woken(self, door: PermitPool, policy: usize) -> Vec<Self> {
         let sleeps_there = |caller: &ModelCaller| {
             let is_same_door = door != PermitPool::Own || caller.policy == policy;

@@ -21,7 +21,7 @@ const COMMAND_BYTES: usize = 512;
 /// In the place of the marks of a process that has dropped them.
 const WITHOUT_MARK: &str = "below a host";
 
-/// Somebody whom an agent started.
+/// A process that an agent started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AgentRequester {
     /// Why it may change nothing.

@@ -26,7 +26,7 @@ use crate::error::RuntimeError;
 /// Connections that are served at a time. People and scripts ask a few times a second at most; the bridges of agents hold
 /// one for each call under way.
 const CONNECTIONS: usize = 64;
-/// Whoever connects and says nothing is not waited for longer than this.
+/// A client that connects and says nothing is not waited for longer than this.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// An answer waits for the disk, and for a file of 64 MiB to be kept; what takes longer than this hangs.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);

@@ -83,7 +83,7 @@ impl EventLoop {
                 });
             }
             ToolCallPlan::Read(look) => self.effect_runner.spawn_blocking_task(move || {
-                // Whoever asked may have left.
+                // The requester may have left.
                 let _ = reply.send(ControlReply::Called(look()));
             }),
         }

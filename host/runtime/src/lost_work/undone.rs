@@ -1,4 +1,4 @@
-//! Finished phases of which nothing is left: every file that they changed is as it was when they began. Somebody may have restored it at any
+//! Finished phases of which nothing is left: every file that they changed is as it was when they began. They may have been restored at any
 //! moment, also while agents or checks were at work, and what agents did does not tell that; nothing shows any more that such a phase is done
 //! (A11). Nor is an objective done whose own file is missing or as before.
 

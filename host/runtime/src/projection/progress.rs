@@ -111,7 +111,7 @@ pub struct ObjectiveProgress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectiveProgressStatus {
-    /// Nobody has begun it.
+    /// No session has begun it.
     NotStarted,
     /// It was given to an agent.
     InProgress,

@@ -82,7 +82,7 @@ pub struct ReturnedError {
     pub kind: String,
     /// What happened.
     pub message: String,
-    /// The work can go on without a person.
+    /// The work can continue without the user.
     pub recoverable: bool,
     /// What to do.
     pub recommendation: String,

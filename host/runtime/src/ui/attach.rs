@@ -78,7 +78,7 @@ pub async fn attach(
         if due || is_last || !seen.told.is_empty() {
             shown = Some(Instant::now());
             for update in watcher.updates(seen.told, first, live)? {
-                // Whoever rendered it is gone.
+                // The renderer has ended.
                 if updates.send(update).await.is_err() {
                     return Ok(AttachResult { view: watcher.view(live)?, live });
                 }

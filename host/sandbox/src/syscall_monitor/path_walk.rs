@@ -1,5 +1,5 @@
 //! What the path of a call leads to, one name after the other as the kernel goes for the caller: also through links of `/proc`, which lead
-//! elsewhere for whoever looks (`/proc/self`) or are no text (`/proc/self/fd/3`, `/proc/self/cwd`), and up from where a link has led.
+//! elsewhere for each process (`/proc/self`) or are no text (`/proc/self/fd/3`, `/proc/self/cwd`), and up from where a link has led.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 /// As many links as the kernel follows.
 const LINKS_MAX: u32 = 40;
-/// The file system of folders that are mounted when somebody uses them, of `linux/magic.h`.
+/// The file system of folders that are mounted on first use, of `linux/magic.h`.
 const AUTOFS_SUPER_MAGIC: u64 = 0x0187;
 
 /// Only names what it opens.
@@ -93,7 +93,7 @@ impl PathWalk {
         Ok(at)
     }
 
-    /// Where a link leads, or the folder from which its text goes on.
+    /// Where a link leads, or the folder that its text is relative to.
     fn through(
         &self,
         folder: OwnedFd,
@@ -105,7 +105,7 @@ impl PathWalk {
         let text = match about.f_type == PROC_SUPER_MAGIC {
             true => match self.text_of_processes(&folder, name, text)? {
                 Some(text) => text,
-                // The kernel itself leads there, whoever asks.
+                // The kernel itself leads there, for every process.
                 None => return openat(&folder, name, NAMES, Mode::empty()).map_err(|_| PathTarget::Unknown),
             },
             false => text,

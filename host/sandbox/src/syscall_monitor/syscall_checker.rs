@@ -165,7 +165,7 @@ impl SyscallChecker {
 
     /// Whether something is in what may be changed, or has no name at all, as a pipe. A device is written and stays as it is for others.
     fn is_own(&self, found: &OwnedFd) -> bool {
-        // Somebody may give it another name while it is looked at.
+        // It may be renamed while it is looked at.
         (0..2).any(|_| {
             name_of(found).is_some_and(|name| {
                 let is_in = || self.writable.own(&name) && is_at(found, &name) && !is_device(found);
@@ -216,7 +216,7 @@ impl SyscallChecker {
         if is_there && !is_hidden() {
             return None;
         }
-        // Somebody who looks for what is nowhere is refused nothing.
+        // A program that looks for a path that does not exist is refused nothing.
         let is_outside = || open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).is_ok();
         (is_hidden() || is_outside()).then(|| (RefusalKind::Read, path.display().to_string()))
     }
@@ -237,7 +237,7 @@ impl SyscallChecker {
 
     fn writes(&self, caller: CallerThread, path: &Path, found: Option<OwnedFd>) -> Option<DeniedAccess> {
         let refused = || Some((RefusalKind::Write, path.display().to_string()));
-        // The caller's own, which is looked up as whoever asks.
+        // The caller's own, which is looked up as the caller.
         if ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|own| path.starts_with(own)) {
             return None;
         }
@@ -288,7 +288,7 @@ impl SyscallChecker {
             libc::AF_INET => Ipv4Addr::from(<[u8; 4]>::try_from(address.get(4..8)?).ok()?).into(),
             libc::AF_INET6 => Ipv6Addr::from(<[u8; 16]>::try_from(address.get(8..24)?).ok()?).to_canonical(),
             libc::AF_UNIX => return self.connects_here(caller, address.get(2..)?),
-            // The kernel's own, about a network that is nobody else's.
+            // The kernel's own, about a network that belongs to this boundary alone.
             libc::AF_UNSPEC | libc::AF_NETLINK => return None,
             other => return refused(format!("a socket of the family {other}")),
         };
@@ -324,7 +324,7 @@ impl SyscallChecker {
     /// A process that is outside and not inside.
     fn signals(&self, caller: CallerThread, process: i32) -> Option<DeniedAccess> {
         let number = process.unsigned_abs();
-        // A group is a program's own: its number may be anybody's once it is gone.
+        // A group is a program's own: its number may be reused once it is gone.
         if self.spec.level != SandboxLevel::Strict || process <= 0 {
             return None;
         }
@@ -421,7 +421,7 @@ impl CallerThread {
                 part => whole.push(part),
             }
         }
-        // The root of somebody inside is the own one.
+        // The root of a process inside is its own.
         let root = Path::new("root");
         if let Ok(process) = whole.strip_prefix("/proc")
             && let Some(Component::Normal(number)) = process.components().next()
@@ -451,7 +451,7 @@ impl CallerThread {
         let own = ["mounts", "net"].iter().any(|name| path.starts_with(Path::new("/proc").join(name)));
         let of_self = own.then(|| Path::new("/proc/self").join(path.strip_prefix("/proc").unwrap_or(path)));
         let path = of_self.as_deref().unwrap_or(path);
-        // "self" is whoever asks.
+        // "self" is the caller.
         let path = match path.strip_prefix("/proc/self").or_else(|_| path.strip_prefix("/proc/thread-self")) {
             Ok(rest) => {
                 let own = Path::new("/proc").join(self.thread.to_string()).join(rest);

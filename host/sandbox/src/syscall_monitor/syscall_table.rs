@@ -38,7 +38,7 @@ pub(super) enum SyscallEffect {
 /// What a call does with a link at the end of its path.
 #[derive(Clone, Copy)]
 pub(super) enum FinalLink {
-    /// It goes on to what the link leads to.
+    /// It follows the link.
     Followed,
     /// It is about the link.
     Itself,

@@ -144,7 +144,7 @@ impl RunWorktrees {
         let committed = before(worktree, &began).await?;
         let mut dirty: BTreeSet<PathBuf> =
             difference(&now.git, &committed, &first).await?.into_keys().collect();
-        // Somebody has committed it since then as it was.
+        // The user has committed it since then as it was.
         let uncommitted = difference(&now.git, head, &first).await?;
         dirty.retain(|path| uncommitted.contains_key(path));
         // A change of a person's stays one under another name.
@@ -209,7 +209,7 @@ async fn check_out(worktree: &Worktree, branch: &str, head: Option<&str>) -> Res
     worktree.git.call(&["symbolic-ref", "-m", "baton: the branch of a run", "HEAD", &name]).done().await
 }
 
-/// Nobody is in the middle of something that a commit would break into, and the branch is the one that is meant.
+/// No merge, rebase or the like is open that a commit would disturb, and the branch is the one that is meant.
 async fn expect_free(worktree: &Worktree, branch: Option<&str>) -> Result<(), WorktreeError> {
     for (file, what) in UNDER_WAY {
         let path = worktree.git.call(&["rev-parse", "--git-path", file]).text().await?;
@@ -246,7 +246,7 @@ async fn put(git: &super::git::GitRunner, entries: &IndexEntries) -> Result<(), 
     git.call(&["update-index", "--replace", "-z", "--index-info"]).input(lines).done().await
 }
 
-/// What of the index was committed is as it was committed; what else somebody staged stays staged.
+/// Entries of the index that were committed are as they were committed; what else the user staged stays staged.
 async fn follow(worktree: &Worktree, commit: &str) -> Result<(), WorktreeError> {
     let before = before(worktree, commit).await?;
     let committed = difference(&worktree.git, &before, commit).await?;

@@ -28,7 +28,7 @@ impl RunWorktrees {
         let mut files = not_committed(&worktree).await?;
         let known = self.entries_by_checks(&worktree).await?;
         if !known.is_empty() {
-            // What an earlier command left and nobody changed is the next one's to write again.
+            // A file that an earlier command left and that is unchanged since may be written again by the next one.
             let now = self.changed_since_head(&worktree).await?.1;
             files.retain(|path| known.get(path).is_none_or(|entry| now.get(path) != Some(entry)));
         }
@@ -56,7 +56,7 @@ impl RunWorktrees {
         let Some(begun) = worktree.commit(&begun).await? else { return Ok(()) };
         let there = worktree.tree_of(&begun).await?;
         let mut there = difference(&worktree.git, &tree_or_empty(&worktree, None).await?, &there).await?;
-        // What a check left and nobody changed before the review is its to write again.
+        // A file that a check left and that was unchanged before the review may be written again by it.
         let known = self.entries_by_checks(&worktree).await?;
         there.retain(|path, entry| known.get(path) != Some(entry));
         self.remember_made_since(&worktree, &FilesBeforeCheck(there.into_keys().collect())).await

@@ -51,7 +51,7 @@ pub struct CommitDifferences {
 
 impl RunWorktrees {
     /// Commits what lies in a tree of ours, and looks for files in the commit. A merge that stands open there is that of what had
-    /// changed where `phase` began: it is concluded where its conflicts are resolved. `anew` checks it out once more after that, so that
+    /// changed where `phase` began: it is concluded where its conflicts are resolved. `anew` checks it out again after that, so that
     /// nothing is there but what is in the commit. What git ignores is kept on a ref, unless it is much.
     ///
     /// # Errors
@@ -220,8 +220,8 @@ impl RunWorktrees {
 }
 
 impl Worktree {
-    /// Nothing is there but what a commit has, and what is Baton's own. Neither what git ignores stays, nor what somebody told it not to
-    /// look at.
+    /// Nothing is there but what a commit has, and what is Baton's own. Neither what git ignores stays, nor what its index marks as not to be
+    /// looked at.
     async fn check_out_anew(&self, commit: &str) -> Result<(), WorktreeError> {
         self.git.call(&["read-tree", "--empty"]).done().await?;
         let own = self.own_paths().flat_map(|own| [OsString::from("-e"), anchored(own)]);

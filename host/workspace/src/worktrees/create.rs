@@ -312,7 +312,7 @@ impl RunWorktrees {
     }
 }
 
-/// What stands where a tree or its `.git` is to be may still hold somebody's files.
+/// A folder in the place of a tree or its `.git` may still hold files of the user.
 pub(super) fn move_away(what: &Path, to: &Path, name: &str) -> Result<(), WorktreeError> {
     if what.symlink_metadata().is_err() {
         return Ok(());

@@ -1,5 +1,5 @@
 //! Gives the repository what the host's git made, before a ref there names it. What is in the host's store already, git does not write
-//! again; and what was given once can be gone: collected while no ref named it, or with a repository that was made anew.
+//! again; and what was given once can be gone: collected while no ref named it, or with a repository that was made again.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ impl GitRunner {
         Ok(())
     }
 
-    /// Has the files of this index in the repository: agents go on with a merge that stands open.
+    /// Puts the files of this index into the repository: agents continue an open merge.
     pub(super) async fn deliver_index(&self) -> Result<(), WorktreeError> {
         let Some(store) = self.objects() else { return Ok(()) };
         let listed = self.call(&["ls-files", "-s", "-z"]).bytes().await?;

@@ -27,7 +27,7 @@ const MAX_ANSWER_BYTES: u64 = 128 << 20;
 /// Of what git complains about, this much is kept: its reason stands at the end.
 const MAX_COMPLAINT_BYTES: u64 = 16 << 10;
 
-/// How often a lock that somebody else holds is waited for, and how long each time: an editor's or a prompt's `git
+/// How often a lock of another process is waited for, and how long each time: an editor's or a prompt's `git
 /// status` is over long before.
 const LOCK_ATTEMPTS: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(250);
@@ -365,7 +365,7 @@ impl GitCall<'_> {
 }
 
 /// The process group of a git under way, filters that it started included. What works on an index of its own leaves nothing half done and
-/// ends when nobody waits for it any more; another one comes to its end.
+/// ends when its caller no longer waits for it; another one runs to its end.
 struct GitProcessGroup {
     id: Option<u32>,
     ends_with_call: bool,

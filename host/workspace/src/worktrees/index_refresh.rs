@@ -1,5 +1,5 @@
 //! What an index says of files on disk, which is not believed: an agent that writes the index can have it say that a file which it has
-//! changed is as it was, or that one which nobody touched is another.
+//! changed is as it was, or that an untouched one is another.
 
 use super::WorktreeError;
 use super::git::{GitRunner, records};

@@ -108,7 +108,7 @@ impl RunWorktrees {
             {
                 return self.landed(&worktree, record, tree, merged).await;
             }
-            // Somebody changed it after the crash: what is there counts as it is.
+            // It was changed after the crash: what is there counts as it is.
             self.discard_change(&worktree, LANDED, record).await?;
         }
         let (Some(integration), Some(joined)) = (integration, joined) else {
@@ -213,7 +213,7 @@ impl RunWorktrees {
         Ok(worktree.commit(&(self.references("snapshots") + commit)).await?.is_some())
     }
 
-    /// The work tree with the result beside what has changed there since, where both touch different files: somebody works there
+    /// The work tree with the result beside what has changed there since, if both touch different files: the user works there
     /// all the time, and the result was verified with an earlier state of that once.
     async fn combine_disjoint_changes(
         &self,

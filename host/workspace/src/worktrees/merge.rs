@@ -166,7 +166,7 @@ impl Worktree {
     }
 
     /// The files of an open merge that still have markers; and those that cannot have any (deleted here and changed there,
-    /// binary, links), as long as they are what git left and nobody has marked them as resolved.
+    /// binary, links), as long as they are what git left and are not marked as resolved.
     async fn undecided(&self, open: &str, name: &str) -> Result<Vec<PathBuf>, WorktreeError> {
         // What git left is what it would leave again.
         let is_named = self.commit(name).await?.as_deref() == Some(open);

@@ -22,7 +22,7 @@ impl RunWorktrees {
         self.note_start().await
     }
 
-    /// Whether the repository was restored or cloned again since it was noted. False where nobody knows, or nothing was noted.
+    /// Whether the repository was restored or cloned again since it was noted. False if that is unknown, or nothing was noted.
     pub fn was_made_again(&self) -> bool {
         let noted = AcceptedLinks::noted(&self.0.links).ok().flatten().and_then(|noted| noted.dot_git);
         noted.is_some_and(|noted| noted.was_made_again())

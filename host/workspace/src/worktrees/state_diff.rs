@@ -27,7 +27,7 @@ pub struct StateDiffFile {
 }
 
 impl RunWorktrees {
-    /// The state of the workspace now, uncommitted work included. Changes nothing that anybody sees.
+    /// The state of the workspace now, uncommitted work included. Changes nothing that a user sees.
     ///
     /// # Errors
     /// [`WorktreeError`] where git fails, or where there is none.
@@ -37,7 +37,7 @@ impl RunWorktrees {
         Ok(self.snapshot(&worktree, &[]).await?.tree.clone())
     }
 
-    /// What differs between two states, below the workspace; only in these files where any are named. Whether a file is text is told by its
+    /// What differs between two states, below the workspace; only in these files if any are named. Whether a file is text depends on its
     /// content, whatever attributes say.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ const WRITTEN: &str = ".written-";
 const ATTRIBUTES: &str = ".gitattributes";
 /// Git's word for what is not there.
 const NOTHING: &str = "000000";
-/// Up to so many files are synced one by one; for more, the system syncs everything at once.
+/// Up to this number of files are synced one by one; for more, the system syncs everything at once.
 const SYNCED_ALONE_MAX: usize = 64;
 
 /// Folders of the host's and of the work tree, removed when it is dropped.

@@ -30,7 +30,7 @@ pub(super) const GITLINK: &str = "160000";
 pub(super) struct Worktree {
     pub(super) tree: WorktreeName,
     pub(super) git: GitRunner,
-    /// The branch that is ours here; nobody's in the workspace.
+    /// Baton's branch here; none in the workspace.
     pub(super) branch: String,
     /// The ref that says where the tree began.
     pub(super) fork: String,
@@ -166,7 +166,7 @@ impl Worktree {
         self.commit("MERGE_HEAD").await
     }
 
-    /// Paths with a conflict that nobody has marked as resolved.
+    /// Paths with a conflict that are not marked as resolved.
     pub(super) async fn unmerged(&self) -> Result<Vec<PathBuf>, WorktreeError> {
         let listed =
             self.git.call(&["ls-files", "--unmerged", "--full-name", "-z", "--", ":/"]).bytes().await?;
@@ -258,8 +258,8 @@ impl Worktree {
         self.expect_whole(git).await
     }
 
-    /// Files that somebody told git to take for unchanged, or to leave out of the work tree, are looked at like all others. What is left out
-    /// and not there is so by a sparse checkout, or by the user's own word in the workspace. What else an index has so was never a file here.
+    /// Files that git was configured to take for unchanged, or to leave out of the work tree, are compared like all others. What is left out
+    /// and not there is so by a sparse checkout, or by the user's own setting in the workspace. What else an index has so was never a file here.
     async fn look_at_all(&self, git: &GitRunner) -> Result<(), WorktreeError> {
         let listed = git.call(&["ls-files", "-v", "-z"]).bytes().await?;
         // "h a.txt": a mark, and the name.
@@ -429,7 +429,7 @@ impl Worktree {
     async fn is_unchanged(&self, within: &Path) -> Result<bool, WorktreeError> {
         let Ok(repository) = Repository::at(&self.top().join(within)) else { return Ok(false) };
         let Ok(folder) = tempfile::tempdir_in(&self.beside) else { return Ok(false) };
-        // Nobody but the user can write there while an agent works.
+        // Only the user can write there while an agent works.
         let is_kept = repository.common_dir.starts_with(self.repository.common_dir.join("modules"));
         let links = if is_kept { AcceptedLinks::of(&repository) } else { AcceptedLinks::default() };
         let Ok(info) = GitInfoSnapshot::of(&repository).await else { return Ok(false) };
@@ -461,7 +461,7 @@ impl Worktree {
     }
 
     /// Commits whatever of the work is not committed, on the tree's own branch, and gives the tip. An agent that went to
-    /// another branch takes ours along: nobody else's branch moves.
+    /// another branch takes Baton's along: no branch of another owner moves.
     pub(super) async fn settle(&self, message: &str) -> Result<String, WorktreeError> {
         let unmerged = self.unmerged().await?;
         if !unmerged.is_empty() {
@@ -542,7 +542,7 @@ mod tests {
     }
 
     /// An agent can put the `.git` of a submodule in place between any two calls of git, so that nothing may hang on whether it was there
-    /// when somebody looked.
+    /// when it was looked at.
     #[tokio::test]
     async fn a_submodule_that_appears_while_files_are_taken_runs_nothing() {
         // N6

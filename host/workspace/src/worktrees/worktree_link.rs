@@ -1,6 +1,6 @@
 //! Which repository a tree belongs to. The `.git` of a tree is a file that names a folder, and an agent who writes there could
-//! name another one. So what it was when the tree was made is kept beside the trees, where no agent writes: git is told
-//! from there where it is, and the file is held to it.
+//! name another one. So its bytes when the tree was made are kept beside the trees, where no agent writes: git gets its place
+//! from there, and the file is held to it.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! Baselines and assessments of real folders: with git, without it, and while somebody changes them.
+//! Baselines and assessments of real folders: with git, without it, and while they are changed.
 
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt as _;

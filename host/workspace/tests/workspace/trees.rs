@@ -1,4 +1,4 @@
-//! Work trees over real repositories: nothing that anybody wrote is lost, and every step can be said again (D3, D9).
+//! Work trees over real repositories: nothing that was written is lost, and every step can be repeated (D3, D9).
 
 mod checkpoint;
 mod commands;

@@ -61,7 +61,7 @@ async fn what_came_after_the_commit_is_put_back_and_not_merged() {
     let left = world.git(&["for-each-ref", "--format=%(refname)", "refs/baton"]);
     assert!(left.contains("/left/20a"), "what was there is kept: {left}");
 
-    // Whoever comes later changes nothing of what is merged, nor of what lands.
+    // A later change affects neither what is merged nor what lands.
     part.write("a.txt", "evil again\n");
     part.git(&["commit", "-qam", "sneaked in"]);
     let into = WorktreeName::integration(&PhaseId::new("20"), 1);

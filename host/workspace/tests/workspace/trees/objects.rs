@@ -96,7 +96,7 @@ async fn a_difference_shows_every_text_whatever_attributes_say() {
 
 #[tokio::test]
 async fn no_part_begins_with_a_file_that_is_not_what_its_commit_says() {
-    // N6: a forged object of a file that nobody changed gave later agents settings, or another check.
+    // N6: a forged object of an unchanged file gave later agents settings, or another check.
     for at in ["HEAD:src/b.txt", "HEAD:src", "HEAD"] {
         let mut world = WorktreesFixture::new();
         let object = world.git(&["rev-parse", at]);
@@ -244,7 +244,7 @@ async fn a_commit_is_whole_whatever_was_lost_of_the_repository_since_its_files_w
     commit(&world.trees).await;
     assert_eq!(world.git(&["fsck", "--strict"]), "");
 
-    // Made anew, it has nothing of what it had.
+    // Made again, it has nothing of what it had.
     fs::remove_dir_all(world.root.join(".git")).unwrap();
     fs::remove_file(world.root.join("src/new.txt")).unwrap();
     world.git(&["init", "-q", "-b", "main"]);

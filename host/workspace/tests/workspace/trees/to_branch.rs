@@ -52,7 +52,7 @@ async fn what_a_phase_changed_is_committed_and_what_was_changed_before_is_not() 
 
     let nothing = BranchCommitResult { left: vec!["a.txt".to_owned()], ..BranchCommitResult::default() };
     assert_eq!(commit(&world, "p", 2).await.unwrap(), nothing);
-    // What somebody has committed as it was is like every other file.
+    // A file that the user has committed as it was is like every other file.
     world.git(&["commit", "-q", "-m", "mine"]);
     begin(&world, "q", None).await.unwrap();
     world.write("staged.txt", "theirs");
@@ -104,7 +104,7 @@ async fn what_was_changed_before_is_not_committed_under_another_name() {
     assert_eq!(done.left, ["NOTES.md", "a.txt", "moved.txt"]);
     assert_eq!(world.git(&["show", "--format=", "--name-status"]), "A\ttheirs.txt");
 
-    // Nor where a later phase goes on with it.
+    // Nor if a later phase continues with it.
     begin(&world, "q", None).await.unwrap();
     world.write("moved.txt", &format!("{mine}and two of theirs\n"));
     let done = commit(&world, "q", 1).await.unwrap();
@@ -157,7 +157,7 @@ async fn a_commit_is_made_once_wherever_a_host_dies() {
         (after, index, String::new())
     );
 
-    // Somebody goes on from it and stages a change of the same file: that stays as it is.
+    // The user continues from it and stages a change of the same file: that stays as it is.
     world.git(&["commit", "-q", "--allow-empty", "-m", "more"]);
     world.write("new.txt", "newer");
     world.git(&["add", "new.txt"]);
@@ -229,7 +229,7 @@ async fn nothing_is_committed_into_what_somebody_is_in_the_middle_of() {
 #[tokio::test]
 async fn what_a_check_makes_is_not_committed_until_an_agent_changes_it() {
     let world = WorktreesFixture::new();
-    // A check that ran before the work: what it made is no change of somebody's.
+    // A check that ran before the work: what it made is not a change of the user's.
     let before = world.trees.before_check().await.unwrap();
     world.write("cache/old.pyc", "1");
     world.trees.after_check(&before).await.unwrap();

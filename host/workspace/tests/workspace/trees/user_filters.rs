@@ -26,7 +26,7 @@ async fn a_filter_of_the_users_own_runs_no_file_of_the_tree() {
     world.write("strip.py", &format!("open({:?}, 'w')\n", ran.display().to_string()));
     world.write(".gitattributes", "a.txt merge=by-path\n");
     world.commit("tools");
-    // A merge goes on without the driver.
+    // A merge continues without the driver.
     let base = world.checkpoint("20").await;
     let (a, b) = (world.begin("20a", &base).await, world.begin("20b", &base).await);
     a.write("a.txt", "ONE\ntwo\nthree\n");
