@@ -23,7 +23,7 @@ use crate::render::text_format;
 
 /// The file of a workspace, in its root alone: what a folder above says is not meant for this one.
 pub(crate) const WORKSPACE_FILE: &str = "baton.toml";
-/// Of what it chooses, this much is told when a run begins.
+/// Of what it chooses, this much is shown when a run begins.
 const CHOICES_SHOWN_MAX: usize = 12;
 /// Settings that say when work counts as done, and whether a person is asked.
 const COMPLETION_SETTINGS: [&str; 4] = ["accept", "accept-score", "max-asks", "after-failed-report"];
@@ -62,7 +62,7 @@ impl ConfigLayers {
             Ok(LayerFile { layer, said: said.transpose()?, sandbox, path })
         });
         let layers = ConfigLayers { files: files.collect::<anyhow::Result<_>>()? };
-        // The same file says whom its user believes; a slip there is told with the others.
+        // The same file has the trusted keys of its user; a mistake there is reported with the others.
         registries::check_trust()?;
         Ok(layers)
     }
@@ -111,7 +111,7 @@ impl ConfigLayers {
     }
 }
 
-/// "baton.toml of this folder chooses how the work is judged: team.wasm, accept = "answer"; …": for whoever has the folder from others.
+/// "baton.toml of this folder chooses how the work is judged: team.wasm, accept = "answer"; …": for a user who has the folder from others.
 /// Nothing where it says nothing.
 pub(crate) fn workspace_choices_notice(policies: &Policies) -> Option<String> {
     let of_folder: Vec<PolicyChoice> = policies.choices_of(ConfigLayer::Workspace).cloned().collect();
@@ -211,7 +211,7 @@ pub(crate) fn read_named(path: &Path) -> Result<String, String> {
     text.ok_or_else(|| "there is no such file".to_owned())
 }
 
-/// The text of a file, where there is one. Whoever made the workspace made what lies in it: a pipe is not waited for, and a
+/// The text of a file, if there is one. The workspace may be from a stranger: a pipe is not waited for, and a
 /// file without an end is not read to it.
 fn read(path: &Path) -> Result<Option<String>, UsageError> {
     let unreadable = |error: io::Error| UsageError(format!("{} cannot be read: {error}", path.display()));
@@ -226,7 +226,7 @@ fn read(path: &Path) -> Result<Option<String>, UsageError> {
     }
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
-    // One byte more than may be there, so that whoever reads the text sees that it is too long.
+    // One byte more than may be there, so that the reader of the text sees that it is too long.
     file.take(FILE_BYTES_MAX as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
     Ok(Some(text))
 }

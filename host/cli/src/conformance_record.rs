@@ -124,7 +124,7 @@ fn asked_of(functions: &[String], decides: &[Capability]) -> Vec<String> {
     functions.iter().filter(is_asked).cloned().collect()
 }
 
-/// That nothing is known of some of its decisions: it abstains where nobody asks it what it is for.
+/// That nothing is known of some of its decisions: it abstains from all other questions.
 fn untested_warning(reference: &str, mute: &[String]) -> String {
     let functions = text_format::list(mute);
     format!(

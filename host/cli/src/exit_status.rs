@@ -61,7 +61,7 @@ impl CliExit {
         }
     }
 
-    /// What another `baton` ended with. One that nobody foresaw counts as work left undone.
+    /// What another `baton` ended with. An unknown one counts as work left undone.
     pub(crate) fn of_code(code: i32) -> CliExit {
         CliExit::ALL.into_iter().find(|exit| i32::from(exit.code()) == code).unwrap_or(CliExit::Unfinished)
     }
@@ -93,7 +93,7 @@ impl CliExit {
         }
     }
 
-    /// What an error means. One that nobody foresaw counts as work left undone.
+    /// What an error means. An unknown one counts as work left undone.
     pub(crate) fn of_error(error: &anyhow::Error) -> CliExit {
         if error.is::<PlanCompleted>() {
             return CliExit::Done;

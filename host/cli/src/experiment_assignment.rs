@@ -1,5 +1,5 @@
-//! What a new run has to do with experiments: which of them it takes part in, what their arms lay over its workflow, and what a
-//! person is told of it. An experiment never keeps a run from beginning: what is wrong with one is said, and the run goes with the
+//! What a new run has to do with experiments: which of them it takes part in, what their arms lay over its workflow, and what is
+//! shown to the user. An experiment never keeps a run from beginning: what is wrong with one is said, and the run goes with the
 //! policies of its own files.
 
 mod configured_choices;
@@ -29,7 +29,7 @@ pub(crate) use configured_choices::{configured_component, set_aside};
 /// Bytes of chance in the id of a unit: no two runs of a user ever share one.
 const UNIT_BYTES: usize = 12;
 
-/// Digits of the workspace's digest in the id of a unit, for whoever looks for it.
+/// Digits of the workspace's digest in the id of a unit, so that it can be recognised.
 const WORKSPACE_DIGITS: usize = 8;
 
 /// Gives a new run its arms: lays them over its workflow, and adds their components to the bundle. What comes back goes into the
@@ -187,9 +187,9 @@ pub(crate) fn overlaps(experiments: &ExperimentStore, definition: &ExperimentDef
 }
 
 /// What the run that a new one is begun in place of takes part in: the newest of the workflow, where it was set aside. It is still
-/// the same task, and nobody draws twice.
+/// the same task, and no arm is drawn twice.
 ///
-/// What cannot be read hands nothing on: a broken journal is told elsewhere, and keeps nobody from beginning anew.
+/// What cannot be read hands nothing on: a broken journal is reported elsewhere, and does not prevent a new run.
 pub(crate) fn inherited(location: &LocationArgs, workflow: &Workflow) -> anyhow::Result<Vec<Assignment>> {
     if ExperimentStore::below(&location::state_root(location)?).all().is_empty() {
         return Ok(Vec::new());
@@ -280,7 +280,7 @@ fn check_guardrails(
     Ok(Some(why))
 }
 
-/// Writes down that a guardrail ended a version, where nobody has ended it yet.
+/// Writes down that a guardrail ended a version, if it has not ended yet.
 pub(crate) fn trip(
     experiments: &ExperimentStore,
     definition: &mut ExperimentDefinition,
@@ -320,7 +320,7 @@ fn print_assignment(definition: &ExperimentDefinition, enrolled: &ArmAssignment<
     stdio::progress(&format!("enrolled in experiment {name}: arm {arm}, {why}"));
 }
 
-/// An id that nobody else has.
+/// A unique id.
 fn fresh_unit(location: &RunLocation) -> anyhow::Result<String> {
     let mut chance = [0_u8; UNIT_BYTES];
     getrandom::fill(&mut chance).context("drawing the id of a unit")?;

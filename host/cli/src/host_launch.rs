@@ -1,6 +1,6 @@
 //! A host that works by itself (A9): this program is started once more as a process with a session of its own, and left
 //! working when its run is in the journal and can be reached. What goes wrong before that is shown as if it had gone wrong
-//! here. What the run is and how it goes on is decided elsewhere.
+//! here. What the run is and how it continues is decided elsewhere.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -38,7 +38,7 @@ const PREPARING: &str =
 /// Whether a run is launched to work by itself, and what says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaunchMode {
-    /// It goes on in this process.
+    /// It continues in this process.
     Foreground,
     /// `--background`.
     Asked,
@@ -82,7 +82,7 @@ impl DetachedHostArgs {
         self.as_host.is_some()
     }
 
-    /// Leaves the session of whoever launched it, so that neither its terminal nor its end reaches this process. To be
+    /// Leaves the session of its launcher, so that neither its terminal nor its end reaches this process. To be
     /// called before anything else is done.
     pub(crate) fn settle(self) -> anyhow::Result<Option<ReadyNotifier>> {
         let Some(log) = self.as_host else { return Ok(None) };
@@ -98,7 +98,7 @@ impl DetachedHostArgs {
     }
 }
 
-/// What whoever launched a host waits for.
+/// What the launcher of a host waits for.
 #[derive(Debug)]
 pub(crate) struct ReadyNotifier {
     log: PathBuf,

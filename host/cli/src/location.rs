@@ -148,7 +148,7 @@ impl RunLocation {
         Ok(None)
     }
 
-    /// For a command that changes something: it never falls upon a run that nobody pointed at. A scratch folder is taken
+    /// For a command that changes something: it never takes a run that was not named. A scratch folder is taken
     /// only where it has the run that was named.
     pub(crate) fn for_writing(args: &LocationArgs, run: Option<&RunId>) -> anyhow::Result<RunLocation> {
         let here = RunLocation::here(args)?;
@@ -182,7 +182,7 @@ impl RunLocation {
         }
     }
 
-    /// For a command that goes on with a run: as for one that changes something, but that the newest run in a scratch folder that
+    /// For a command that continues a run: as for one that changes something, but that the newest run in a scratch folder that
     /// was begun from here is found, if it is not over.
     pub(crate) fn for_resuming(args: &LocationArgs, run: Option<&RunId>) -> anyhow::Result<RunLocation> {
         let here = RunLocation::here(args)?;
@@ -223,7 +223,7 @@ impl RunLocation {
     fn scratch_with(&self, args: &LocationArgs, run: Option<&RunId>) -> anyhow::Result<Vec<RunLocation>> {
         let mut found: Vec<(UnixMs, RunLocation)> = Vec::new();
         for scratch in scratch_folders(&self.config.state_root) {
-            // A run that nobody named is one that was begun from here.
+            // Without a name, the run is one that was begun from here.
             let is_from_here = || {
                 let from = fs::read(origin_file(&scratch)).unwrap_or_default();
                 from == self.config.workspace.as_os_str().as_bytes()

@@ -148,7 +148,7 @@ pub(crate) fn refused(reference: &str, why: &dyn std::fmt::Display) -> RuntimeEr
 
 /// Whether what is used for the first time is fetched and pinned.
 pub(crate) enum PinMode<'t> {
-    /// In the lock beside the file that names it, as a run has it. This is told of each.
+    /// In the lock beside the file that names it, as a run has it. The function gets a line about each.
     Write(&'t mut dyn FnMut(&str)),
     /// Nothing is written, and no registry is asked, where nothing is begun.
     Leave,
@@ -247,7 +247,7 @@ fn add_component(
 }
 
 /// Pins every component that a workflow and the layers beneath it name, each in the `baton.lock` beside the file that names it;
-/// gives back how many, by lock. Tags are followed anew, and what they lead to now is told.
+/// gives back how many, by lock. Tags are resolved again, and the new digests are shown.
 pub(crate) fn lock(
     workflow: &Workflow,
     base: &Path,

@@ -1,5 +1,5 @@
-//! What people see of a run while it goes on: lines, or lines above a table, and the bell. Whoever drives it (a host, or
-//! somebody who looks on) hands in updates; nothing is decided here.
+//! What people see of a run at work: lines, or lines above a table, and the bell. Its driver (a host, or
+//! `attach`) hands in updates; nothing is decided here.
 
 use std::io::IsTerminal as _;
 

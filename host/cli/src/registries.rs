@@ -120,7 +120,7 @@ impl<'a> RemotePolicies<'a> {
     }
 }
 
-/// Whether the user's rules can be followed, before anybody is asked for anything.
+/// Whether the user's rules can be followed, before any registry is asked.
 pub(crate) fn check_trust() -> anyhow::Result<()> {
     let (rules, base) = rules()?;
     rules.ready(&base).map_err(RegistryError::from)?;

@@ -1,4 +1,4 @@
-//! Runs a host, or looks on while another one works, and shows what is told: the one loop behind `run`, `resume`,
+//! Runs a host, or follows another one, and shows its progress: the one loop behind `run`, `resume`,
 //! `answer --resume` and `attach`. Judges nothing.
 
 use std::time::Duration;
@@ -34,7 +34,7 @@ const REDRAW: Duration = Duration::from_secs(1);
 const TICKED: &str = "ticked";
 
 /// Runs until the host leaves, then writes the report to standard output. A host that was launched to work by itself
-/// says so to whoever waits for it, once the run is in the journal.
+/// says so to its launcher, once the run is in the journal.
 pub(crate) fn follow(
     location: &RunLocation,
     start: RunStart,
@@ -67,7 +67,7 @@ fn boxes_of(location: &RunLocation, run: &RunId) -> Option<PlanBoxes> {
     Some(boxes.with_state_file(run_folder(&location.config, run).map(|folder| folder.join(TICKED))))
 }
 
-/// Looks on until the run ends, its host is gone, or the person leaves; the run goes on in any case.
+/// Follows the run until it ends, its host is gone, or the user leaves; the run continues in any case.
 pub(crate) fn watch_run(
     location: &RunLocation,
     run: Option<RunId>,
@@ -96,7 +96,7 @@ fn multi_threaded() -> anyhow::Result<Runtime> {
         .context("starting the asynchronous runtime")
 }
 
-/// The report of a run that nobody works on now, and the exit code that says how it stands.
+/// The report of a run that no host works on now, and the exit code of its state.
 pub(crate) fn conclude(location: &RunLocation, view: &RunView, args: ViewArgs) -> anyhow::Result<CliExit> {
     let found = report::found(view, Some(false));
     match args.format.format {

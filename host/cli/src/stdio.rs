@@ -51,7 +51,7 @@ fn write(data: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Writes a line of progress. Where stderr is gone there is nobody to tell.
+/// Writes a line of progress. Errors are ignored: if stderr is gone, there is no other place for them.
 pub(crate) fn progress(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", cleaned(line, terminal_style::has_colour(&io::stderr())));
 }
@@ -70,7 +70,7 @@ pub(crate) fn print_error(error: &anyhow::Error) {
     progress(&format!("baton: {said}"));
 }
 
-/// Puts a text in the place of the last so many rows, the one of the cursor among them. Where the terminal is gone there is nobody to tell.
+/// Puts a text in the place of this number of last rows, including the one of the cursor. Errors are ignored, as the terminal is gone then.
 pub(crate) fn redraw(rows: usize, text: &str) {
     let up = if rows > 1 { format!("\u{1b}[{}A", rows - 1) } else { String::new() };
     let mut stderr = io::stderr().lock();

@@ -82,7 +82,7 @@ pub fn check(
     )
 }
 
-/// Whoever answers questions.
+/// The policy that answers questions.
 trait PolicyUnderTest: Fn(&PolicyRequest) -> Evaluation + Sync {}
 impl<F: Fn(&PolicyRequest) -> Evaluation + Sync> PolicyUnderTest for F {}
 

@@ -1,5 +1,6 @@
-//! `baton __guard`, `baton __relay`, `baton __rehearsal`, `baton __compile` and `baton __sandbox`: what the host starts of this binary. Nobody types them, so
-//! the command line parser never sees them: their arguments are others' command lines, and must stay as they are.
+//! `baton __guard`, `baton __relay`, `baton __rehearsal`, `baton __compile` and `baton __sandbox`: what the host starts of this binary.
+//! They are not for users, so the command line parser never sees them: their arguments are others' command lines, and must stay as
+//! they are.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

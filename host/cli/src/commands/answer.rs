@@ -100,7 +100,7 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<CliExit> {
         _ => anyhow::bail!("unexpected reply from the host"),
     };
     if !live && let RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished) = now.status {
-        // The answer was the last word: nothing is left to go on with.
+        // The answer ended the run: nothing is left to continue.
         let became = conclude(&location, &now, args.view)?;
         return Ok(if args.resume { became } else { CliExit::Done });
     }

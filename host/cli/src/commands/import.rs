@@ -1,5 +1,5 @@
 //! `baton import`: recorded streams become runs that can be replayed. Starts no agent; how a recording becomes a run is the
-//! lab's, how that is told is in `render/import.rs`.
+//! lab's, how that is shown is in `render/import.rs`.
 
 use std::fs::File;
 use std::io::Read;

@@ -17,7 +17,7 @@ use crate::render::log::{LogRenderer, TerminalTails};
 use crate::render::{json_record, terminal_style};
 use crate::stdio;
 
-/// How often a run that goes on is looked at.
+/// How often a run at work is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Show what the agents said, which commands they ran, what they were denied and what changed

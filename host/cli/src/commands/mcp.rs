@@ -86,7 +86,7 @@ fn proxy(args: ProxyArgs) -> anyhow::Result<CliExit> {
 fn serve(service: impl Future<Output = Result<(), baton_runtime::RuntimeError>>) -> anyhow::Result<CliExit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(service);
-    // Reading stdin is under way on a thread of its own, which nobody can wake: the client has hung up, so go.
+    // A thread of its own reads stdin and cannot be woken: the client has hung up, so end here.
     runtime.shutdown_background();
     served?;
     Ok(CliExit::Done)

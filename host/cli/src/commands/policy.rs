@@ -1,4 +1,4 @@
-//! `baton policy`: the components that judge how a run goes on. Each command is in a file of its own; pinning is here.
+//! `baton policy`: the components that judge how a run continues. Each command is in a file of its own; pinning is here.
 
 mod build;
 mod check;

@@ -54,7 +54,7 @@ pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<CliExit> {
     follow(&location, RunStart::Resume { run }, args.view, announcement)
 }
 
-/// Whether nothing of a run can go on before a question is answered.
+/// Whether nothing of a run can continue before a question is answered.
 fn needs_answer(view: &RunView) -> bool {
     view.status == RunStatus::Paused && !view.questions.is_empty()
 }

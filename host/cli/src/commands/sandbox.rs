@@ -113,7 +113,7 @@ fn attempt(args: SandboxTryArgs) -> anyhow::Result<CliExit> {
         hide: absolute(args.hide)?,
         ..Sandbox::default()
     };
-    // Whoever types this is the user, so what is named here is allowed; only addresses that are not of the open internet are
+    // The user types this, so what is named here is allowed; only addresses that are not of the open internet are
     // for the file to allow.
     let lists = Sandbox { network: floor.network.clone(), ..Sandbox::default() };
     if own.network.is_some() {

@@ -60,7 +60,7 @@ fn text(of: SchemaSubject) -> anyhow::Result<String> {
     })
 }
 
-/// Of each of its tables the schema is with whoever reads it.
+/// The schema of each of its tables is beside the code that reads it.
 fn configuration() -> Value {
     let mut schema = file::configuration_schema();
     let mut trust = schema_for!(TrustConfig).to_value();
@@ -81,7 +81,7 @@ fn configuration() -> Value {
 mod tests {
     use super::*;
 
-    /// `cargo run -- schema > host/cli/workflow.schema.json` writes it anew.
+    /// `cargo run -- schema > host/cli/workflow.schema.json` writes it again.
     #[test]
     fn the_schema_that_is_checked_in_is_the_current_one() {
         assert_eq!(include_str!("../../workflow.schema.json"), text(SchemaSubject::Workflow).unwrap());

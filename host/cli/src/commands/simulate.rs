@@ -168,7 +168,7 @@ fn run_arms(args: &SimulateArgs, file: &Path) -> anyhow::Result<CliExit> {
     Ok(if fleet.stopped { CliExit::Interrupted } else { CliExit::Done })
 }
 
-/// Simulates, tells how far it is, and keeps what is done where somebody interrupts.
+/// Simulates, shows its progress, and keeps what is done if the user interrupts.
 fn play(arms: &[SimulatedArm], model: &Model, first: u64, runs: u64) -> anyhow::Result<SimulationBatch> {
     let stop = Arc::new(AtomicBool::new(false));
     let (heard, begun) = (Arc::clone(&stop), Instant::now());

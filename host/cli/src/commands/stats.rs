@@ -1,4 +1,4 @@
-//! `baton stats`: the numbers of a report, one at a time, from sums and counts that anybody can check. Reads no run and no
+//! `baton stats`: the numbers of a report, one at a time, from sums and counts that anyone can check. Reads no run and no
 //! experiment; the methods are the lab's, and how they look is `render/stats.rs`.
 
 mod assignment;
@@ -86,7 +86,7 @@ fn print_answer(format: OutputFormatArg, answer: StatsAnswerResult) -> anyhow::R
     Ok(CliExit::Done)
 }
 
-/// "1,2,3" as exactly so many numbers; `of` names them.
+/// "1,2,3" as exactly this number of numbers; `of` names them.
 fn numbers<const N: usize>(text: &str, of: &str) -> Result<[f64; N], String> {
     let numbers: Result<Vec<f64>, _> = text.split(',').map(|one| one.trim().parse::<f64>()).collect();
     let numbers = numbers.map_err(|_| format!("expected {of}, as numbers"))?;

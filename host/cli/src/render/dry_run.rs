@@ -156,7 +156,7 @@ fn session_text(session: &PlannedSession, workflow: &Workflow, look: &TerminalSt
     for (index, prompt) in session.prompts.iter().enumerate() {
         let (kind, focus) = (kind(prompt.kind), text_format::list(&prompt.focus));
         text.push_str(&format!("  prompt {}    {kind}: {focus}\n", index + 1));
-        // The first shows what an agent is told; the rest differ in their objectives, which come first.
+        // The first shows the prompt of an agent; the rest differ in their objectives, which come first.
         let shown = if index == 0 { usize::MAX } else { PROMPT_HEAD_LINES };
         for line in prompt.text.lines().take(shown) {
             text.push_str(format!("    | {line}").trim_end());

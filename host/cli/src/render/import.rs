@@ -38,7 +38,7 @@ pub(crate) struct ImportSummary<'a> {
 }
 
 impl ImportSummary<'_> {
-    /// For people: what it is, how it went, what nobody could know, what to type next.
+    /// For people: what it is, how it went, what could not be known, what to type next.
     pub(crate) fn text(&self, look: &TerminalStyle) -> String {
         let report = self.report;
         let names: Vec<&str> = report.imported.files.iter().map(|file| file.name.as_str()).collect();

@@ -21,17 +21,17 @@ const LINES_FREE: usize = 5;
 /// However small the terminal is: the header, one phase, and how many more there are.
 const LINES_MIN: usize = 3;
 
-/// From here on it is told how long nobody did anything.
+/// From this duration on, the table shows how long no agent did anything.
 const QUIET_MS: u64 = 3000;
 
-/// The table is drawn anew at most this often, unless a line scrolls.
+/// The table is drawn at most this often, unless a line scrolls.
 const REDRAWN_EVERY: Duration = Duration::from_millis(250);
 
-/// A table below lines that scroll. Lines end as lines do, so that a terminal can break them anew when its width changes.
+/// A table below lines that scroll. Lines end as lines do, so that a terminal can wrap them again when its width changes.
 pub(crate) struct LiveTable {
     plain: PlainRenderer,
     view: Option<RunView>,
-    /// When the view came, since time goes on while nothing happens.
+    /// When the view came, since time passes while nothing happens.
     shown_at: Option<Instant>,
     /// When a session last did something, as this terminal saw it.
     last_active: BTreeMap<SessionId, Instant>,
@@ -137,7 +137,7 @@ fn shown(text: &str) -> String {
     stdio::cleaned(&mask(text), terminal_style::stderr().colour).into_owned()
 }
 
-/// How long ago anybody at work did something, where that is a while.
+/// How long ago an agent at work did something, if that is long.
 fn quiet_for(view: &RunView, ages: &SessionAges) -> Option<DurationMs> {
     let at_work = view.phases.iter().filter_map(|phase| phase.sessions.last());
     let at_work = at_work.filter(|session| session.ending.is_empty());

@@ -23,7 +23,7 @@ const SESSION_WIDTH: usize = 4;
 const WORD_WIDTH: usize = 8;
 /// What a terminal or a pager may begin a new line at.
 const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
-/// How agents begin what they return for a call that nobody allowed.
+/// How agents begin what they return for a call that was not allowed.
 const REFUSALS: [&str; 6] = [
     // Baton itself, asked by an agent.
     "the role of this session does not allow",

@@ -239,7 +239,7 @@ pub(crate) fn say(
         ProgressEvent::QuotaWait {
             cause, since, until, retry_at, time, by_itself, said, judged_by, ..
         } => {
-            // The agent's own words say more than the cause, and are told where Baton waits for it.
+            // The agent's own words say more than the cause, and are shown if Baton waits for it.
             let said =
                 if said.is_empty() { String::new() } else { format!("\"{}\"; ", one_line(&in_words(said))) };
             let waits = match (until, retry_at) {

@@ -20,9 +20,9 @@ const SESSION_WIDTH: usize = 4;
 const WORD_WIDTH: usize = 9;
 /// A new line about the context comes with every tenth of the window, not with every turn.
 const CONTEXT_STEP_PERCENT: u64 = 10;
-/// A terminal that is narrower has no columns: a line goes on below its beginning.
+/// A terminal that is narrower has no columns: a line continues below its beginning.
 const COLUMNS_FROM: u16 = 78;
-/// Where a line goes on there.
+/// Where a line continues there.
 const NARROW_INDENT: usize = 2;
 
 /// Puts a run into lines. Remembers only what has been said.
@@ -32,7 +32,7 @@ pub(crate) struct PlainRenderer {
     phase_width: usize,
     /// The tenth of the window that was last told, by session.
     told: BTreeMap<SessionId, Option<u64>>,
-    /// What is told of a context only if the size of its window stays unknown, by session.
+    /// What is shown of a context only if the size of its window stays unknown, by session.
     held: BTreeMap<SessionId, ProgressEvent>,
 }
 
@@ -150,7 +150,7 @@ impl PlainRenderer {
     }
 }
 
-/// The notice, where a prompt goes on from a handoff of sessions in which no agent has done anything: it is a first one.
+/// The notice, if a prompt continues from a handoff of sessions in which no agent has done anything: it is a first one.
 fn as_first_prompt(notice: &ProgressEvent, view: &RunView) -> ProgressEvent {
     let mut notice = notice.clone();
     if let ProgressEvent::Prompted { phase, session, kind: kind @ PromptKind::Continuing, .. } = &mut notice {

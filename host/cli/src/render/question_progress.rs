@@ -75,7 +75,7 @@ fn about(time: Duration) -> String {
     }
 }
 
-/// The time that the rest takes, if it goes on as it did.
+/// The time that the rest takes at the same speed.
 fn left(elapsed: Duration, asked: u64, questions: u64) -> Option<Duration> {
     let rest = questions.saturating_sub(asked);
     let each = elapsed.checked_div(u32::try_from(asked).ok()?)?;

@@ -252,7 +252,7 @@ const RUNS_SHOWN: usize = 40;
 /// The numbers of a run in the table, as its columns have them.
 fn counts(run: &RunReplaySummary) -> Vec<String> {
     let questions = [run.questions, run.on_course, run.otherwise, run.off_course];
-    // Whoever is not asked about exhaustion misses nothing.
+    // A policy that is not asked about exhaustion misses nothing.
     let alarms = match run.candidate {
         Some(alarms) => [alarms.hits, alarms.misses, alarms.false_alarms].map(Some),
         None => [None; 3],

@@ -25,7 +25,7 @@ use crate::task::plan_boxes::PlanProgress;
 
 /// Width of the labels of the sums.
 const LABEL: usize = 11;
-/// Where the line of a session goes on, and that of what it was refused.
+/// The column in which the line of a session continues, and that of its refusals.
 const SESSION_INDENT: usize = 6;
 const REFUSED_INDENT: usize = 8;
 
@@ -34,7 +34,7 @@ const REFUSED_INDENT: usize = 8;
 pub(crate) struct ReportContext {
     /// The plan that it was made from, and how its boxes are.
     pub(crate) plan: Option<PlanStatus>,
-    /// What it changed in the workspace: "3 files, +120 −7"; nothing where it changed nothing, or nobody knows.
+    /// What it changed in the workspace: "3 files, +120 −7"; nothing if it changed nothing, or that is unknown.
     pub(crate) changed: Option<String>,
     /// The same of its phases, where it has several.
     pub(crate) changed_by: BTreeMap<PhaseId, String>,
@@ -53,7 +53,7 @@ pub(crate) struct ReportContext {
 pub(crate) struct PlanStatus {
     /// Its path, for people.
     pub(crate) name: String,
-    /// What to type to go on with it.
+    /// What to type to continue it.
     pub(crate) command: String,
     /// Its boxes.
     pub(crate) standing: PlanProgress,
@@ -202,7 +202,7 @@ fn phase_section(
         let count = text_format::count(u32::try_from(ids.len()).unwrap_or(u32::MAX), "sub-phase");
         text.push_str(&format!("  split into {count}: {}\n", look.wrap(&text_format::list(&ids), 4)));
     }
-    // What a part holds is told there.
+    // The objectives of a part are shown there.
     let elsewhere = |objective: &&ObjectiveSummary| {
         !parts.iter().flat_map(|part| &part.objectives).any(|held| held.id == objective.id)
     };
@@ -407,7 +407,7 @@ fn leftover_worktrees(view: &RunView) -> String {
 fn next(look: &TerminalStyle, view: &RunView, location: &RunLocation, aside: &ReportContext) -> String {
     let (run, flags) = (&view.run, &location.flags);
     let resume = format!("baton resume {run}{flags}");
-    // Whoever comes back looks at the work first.
+    // A user who comes back looks at the work first.
     let has_artifacts =
         view.phases.iter().any(|phase| !phase.artifacts.is_empty() || !phase.handoffs.is_empty());
     let artifacts = match aside.changed {
@@ -416,7 +416,7 @@ fn next(look: &TerminalStyle, view: &RunView, location: &RunLocation, aside: &Re
         None => format!("baton log {run}{flags}"),
     };
     let mut commands = match view.status {
-        // Nobody can go on with it, and it left nothing in a workspace.
+        // It cannot be continued, and it left nothing in a workspace.
         _ if view.imported.is_some() => vec![format!("baton replay {run} --verify{flags}"), artifacts],
         RunStatus::Ended(RunOutcome::Done | RunOutcome::Unfinished)
             if view.phases.iter().any(|phase| phase.split > 0) && !aside.is_undone =>

@@ -23,7 +23,7 @@ pub(crate) struct ResumeMessage<'a> {
     pub(crate) beyond: &'a str,
     /// What is different in the plan that it was made from.
     pub(crate) boxes: PlanBoxDiff,
-    /// What to type to begin anew instead.
+    /// What to type to begin a new run instead.
     pub(crate) restart: &'a str,
 }
 
@@ -79,7 +79,7 @@ fn quoted(lines: &[String]) -> String {
     text_format::first_of(&quoted, NAMES_SHOWN)
 }
 
-/// The flags that a command gives the agents of a run that it goes on with, until it ends.
+/// The flags that a command gives the agents of a run that it resumes, until it ends.
 const GRANT_FLAGS: [&str; 4] = ["--env", "--allow", "--permission", "--model"];
 
 impl ResumeMessage<'_> {
@@ -166,7 +166,7 @@ impl ResumeMessage<'_> {
     }
 }
 
-/// Phases that are over, and those that are not. One that was split is told by its parts.
+/// Phases that are over, and those that are not. One that was split is shown by its parts.
 fn phases(view: &RunView) -> (Vec<&PhaseId>, Vec<&PhaseId>) {
     let rows = view.phases.iter().filter(|phase| phase.split == 0 && phase.origin.is_part());
     let (closed, open): (Vec<_>, Vec<_>) =

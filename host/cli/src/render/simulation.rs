@@ -115,7 +115,7 @@ impl SimulationResult<'_> {
             // Every arm met the same seeds, and their number was fixed beforehand.
             design: ComparisonDesign::PairedBySeed,
             looks: if self.fleet.stopped { AnalysisSchedule::AnyTime } else { AnalysisSchedule::Once },
-            // A run that met a bound, or waits for somebody who never answers, counts as it stands.
+            // A run that met a bound, or waits for an answer that never comes, counts as it is.
             unfinished: UnfinishedHandling::AsTheyStand,
             randomised: false,
             ..CompareOptions::default()

@@ -36,7 +36,7 @@ const LIVE_FROM: [(usize, u16); 6] =
 const LIVE_WIDTHS: [(usize, u16); 5] = [(TURNS, 7), (CTX, 12), (DONE, 5), (STATUS, 13), (CHECK, 6)];
 /// Spaces between two columns.
 const GAP: u16 = 2;
-/// An id of a phase is cut to so many characters in a narrow table of a run at work.
+/// An id of a phase is cut to this number of characters in a narrow table of a run at work.
 const PHASE_WIDTH_MAX: usize = 16;
 /// From this width on a warning is a word, and ids are whole; below it is its mark.
 const WORDS_FROM: u16 = 100;
@@ -52,7 +52,7 @@ pub(crate) fn table(view: &RunView, look: &TerminalStyle, ages: &SessionAges) ->
     draw(view, &all, look, ages, false)
 }
 
-/// The table of a run at work, in at most so many lines: where there are more phases, those at work are shown first, and
+/// The table of a run at work, in at most this number of lines: if there are more phases, those at work are shown first, and
 /// a line at the end counts the others.
 pub(crate) fn table_within(
     view: &RunView,
@@ -80,7 +80,7 @@ fn is_over(phase: &PhaseSummary) -> bool {
     matches!(phase.status, PhaseStatus::Done | PhaseStatus::Skipped)
 }
 
-/// What is looked at first: whatever needs somebody, then whatever moves, then what comes next; what is over comes last.
+/// The order of rows: first what needs the user, then what is at work, then what comes next; what is over comes last.
 fn display_priority(phase: &PhaseSummary) -> u8 {
     match phase.status {
         PhaseStatus::Paused | PhaseStatus::WaitingApproval => 0,

@@ -8,7 +8,7 @@ use baton_runtime::core::UnixMs;
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-/// Width of a table where nobody reads it on a terminal: a file, a pipe, a log.
+/// Width of a table that is not shown on a terminal: a file, a pipe, a log.
 const DEFAULT_WIDTH: u16 = 120;
 /// Lines of a terminal that does not say how many it has.
 const DEFAULT_HEIGHT: u16 = 24;

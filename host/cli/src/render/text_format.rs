@@ -90,7 +90,7 @@ pub(crate) fn percent(used_tokens: u64, window_tokens: u64) -> u64 {
     hundredfold.checked_div(window_tokens).unwrap_or(0)
 }
 
-/// "61% (122k)"; "122k / ?" where the size of the window is unknown; "?" where nobody said anything.
+/// "61% (122k)"; "122k / ?" where the size of the window is unknown; "?" if nothing is known.
 pub(crate) fn context(used: Option<u64>, window: Option<u64>, source: OccupancySource) -> String {
     let about = if source == OccupancySource::Estimate { "~" } else { "" };
     match (used, window) {
@@ -344,7 +344,7 @@ pub(crate) fn objective(status: ObjectiveStatus) -> (&'static str, Tone) {
     }
 }
 
-/// Where a phase of this run stands, in the shortest words. Nobody works on a phase of a run that was interrupted.
+/// The state of a phase of this run, in the shortest words. No agent works on a phase of a run that was interrupted.
 pub(crate) fn phase(row: &PhaseSummary, run: RunStatus) -> (String, Tone) {
     let (word, tone) = match row.status {
         PhaseStatus::Scoping
@@ -469,7 +469,7 @@ mod tests {
                 "the agent ended with \"error_during_execution\"; it printed \"x\"",
                 "the agent ended with \"error during execution\"; it printed \"x\"",
             ),
-            // What names files, or was said by somebody, stays as it is.
+            // Names of files, and quoted words, stay as they are.
             ("no file changed: src/my_file.rs", "no file changed: src/my_file.rs"),
             ("the agent asks: parse_expr is public, is it?", "the agent asks: parse_expr is public, is it?"),
             ("a.b: c", "a.b: c"),

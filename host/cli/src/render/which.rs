@@ -92,7 +92,7 @@ pub(crate) struct FallbackPolicy {
 }
 
 impl EffectiveBinding {
-    /// Nobody else is asked, as behind every policy.
+    /// No other policy is asked, as behind every policy.
     fn has_only_built_in_fallback(&self) -> bool {
         self.then.iter().all(|link| link.from.layer == ConfigLayer::BuiltIn && link.set.is_empty())
     }

@@ -34,7 +34,7 @@ fn branch_name(name: &str) -> Result<String, String> {
 }
 
 impl CommitOptions {
-    /// Lays them over what the file says. Whoever names a branch wants commits.
+    /// Lays them over what the file says. A named branch asks for commits.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ use crate::exit_status::UsageError;
 pub(crate) const NO_CHECK: &str =
     "found no command that checks the work: name one with --check, or the agent's report is enough";
 
-/// Agents in the order in which they are taken where nobody names one.
+/// Agents in the order in which they are taken if none is named.
 const AGENTS: [&str; 4] = ["claude", "codex", "acp:opencode acp", "acp:gemini --acp"];
 /// Files that people write a plan into, the likeliest first.
 const PLANS: [&str; 8] =
@@ -35,7 +35,7 @@ pub(crate) fn agents() -> Vec<AgentKind> {
     kinds.filter(|kind| find_program(kind, &role(kind), path.as_deref()).is_ok()).collect()
 }
 
-/// The workflow with an agent in every role of which nobody named one, if any is installed.
+/// The workflow with an agent in every role for which none is named, if any is installed.
 pub(crate) fn with_default_agent(workflow: Workflow) -> Workflow {
     if !workflow.lacks_agent() {
         return workflow;
@@ -46,7 +46,7 @@ pub(crate) fn with_default_agent(workflow: Workflow) -> Workflow {
     }
 }
 
-/// Nothing begins that nobody could work on.
+/// No run begins without an agent that could work on it.
 pub(crate) fn require_agent(workflow: &Workflow) -> Result<(), UsageError> {
     match workflow.lacks_agent() {
         false => Ok(()),

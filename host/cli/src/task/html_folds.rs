@@ -36,7 +36,7 @@ const HIDING: [&str; 4] = ["class", "hidden", "popover", "style"];
 /// Elements without content.
 const VOID: [&str; 13] =
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
-/// Stands for a comment that its piece of HTML does not end: a browser goes on with it.
+/// Stands for a comment that its piece of HTML does not end: a browser continues it.
 const COMMENT: &str = "!--";
 
 /// The elements that are open at a place of a text.

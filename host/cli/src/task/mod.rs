@@ -152,7 +152,7 @@ impl Task {
         }
     }
 
-    /// What was found for it that nobody named, or is left out of it, for whoever begins a run of it.
+    /// What was found for it that the command does not name, or is left out of it, as a notice at the start of a run.
     pub(crate) fn remark(&self) -> Option<String> {
         match self {
             Task::Sentence { checks: CheckCommands::Found(Some(check)), .. } => Some(format!(

@@ -41,7 +41,7 @@ pub(crate) struct PlanSection {
     pub(crate) verify: Option<String>,
     /// The headings that must be done before, where a line `depends: …` names them; none of them for `depends: none`.
     pub(crate) depends: Option<Vec<String>>,
-    /// Something else stands under the heading, which whoever works on it should read.
+    /// There is other text under the heading, which the agent should read.
     pub(crate) has_words: bool,
 }
 
@@ -310,7 +310,7 @@ impl PlanScan {
         let command = rest.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).unwrap_or(rest).trim();
         let at = place_in(text, word);
         let is_seen = holds(&self.shown, at) && !holds(&self.folded, at) && !holds(&self.aside, at);
-        // What ends with `\` goes on in the next line.
+        // A line that ends with `\` continues in the next one.
         let is_whole = !command.is_empty() && !command.ends_with('\\');
         let end = at + line.len() - place_in(line, word);
         (is_seen && is_whole && self.is_legible(text, at..end)).then_some(CheckLine { at, command })

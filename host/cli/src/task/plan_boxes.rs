@@ -1,5 +1,5 @@
 //! Ticks the boxes of a plan as their objectives are done. The plan is a person's, who may edit it meanwhile: one byte of it
-//! changes, found anew each time, and what was written since it was read is never written over.
+//! changes, found again each time, and what was written since it was read is never overwritten.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
 use super::plan::{self, PlanItem};
 
-/// Times that a plan is read anew because somebody wrote it meanwhile.
+/// Times that a plan is read again because it was written meanwhile.
 const TRIES: u32 = 5;
 /// A plan that has grown beyond this is left alone.
 const PLAN_BYTES_MAX: u64 = 4 << 20;
@@ -187,7 +187,7 @@ fn mark(text: &str, copy: &mut [u8], wanted: &[(PlanBox, bool)]) -> Vec<String> 
         match open {
             Some(item) => copy[item.mark] = if *ticked { b'x' } else { b' ' },
             None if found.is_empty() => missing.push(one.line.clone()),
-            // Somebody was first.
+            // Another writer was first.
             None => {}
         }
     }
@@ -213,7 +213,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Puts new bytes in place of the old ones; false where somebody has written meanwhile, whose words then stay.
+/// Puts new bytes in place of the old ones; false if it was written meanwhile, which then stays.
 fn replace_contents(path: &Path, before: &[u8], after: &[u8]) -> io::Result<bool> {
     let beside = beside(path);
     let permissions = fs::metadata(path)?.permissions();
@@ -250,7 +250,7 @@ fn exchange_files(path: &Path, beside: &Path, before: &[u8]) -> io::Result<bool>
     Ok(false)
 }
 
-/// Where the new bytes are until they are in place: in the nearest `.baton`, so that nobody who looks at the folder meanwhile takes them
+/// Where the new bytes are until they are in place: in the nearest `.baton`, so that no measurement of the folder meanwhile takes them
 /// for work; beside the plan where there is none on its file system.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");

@@ -111,7 +111,7 @@ fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from)
 }
 
-/// Hides what hidden paths of a workspace lead to as well, by links on the way: an agent can exchange a link, and whoever comes after it
+/// Hides what hidden paths of a workspace lead to as well, by links on the way: an agent can exchange a link, and its successor
 /// would find the file under its own name.
 pub(super) fn hide_link_targets(workflow: &mut Workflow, workspace: &Path) {
     let Ok(root) = workspace.canonicalize() else { return };

@@ -13,7 +13,7 @@ use crate::config_layers::ConfigLayers;
 use crate::location::RunLocation;
 use crate::render::text_format;
 
-/// Of a list, this much is told when a run begins.
+/// Of a list, this much is shown when a run begins.
 const LISTED_SHOWN_MAX: usize = 12;
 
 /// What a list of a sandbox names, if it is written.

@@ -1,5 +1,5 @@
 //! A workflow as text, made of a plan, a sentence or what was found in a folder. What it writes is the smallest form, for
-//! people who go on with it.
+//! people who edit it further.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -172,7 +172,7 @@ impl WorkflowDraft {
         let mut bare = self.clone();
         bare.phases.iter_mut().for_each(|phase| phase.after.clear());
         let mut nothing = |_: &str| Err("nothing is read from files here".to_owned());
-        // What cannot be read is told when it is read for good.
+        // What cannot be read is reported when the workflow is read.
         let read = file::read(&bare.text(None), &self.made_from, "/", &mut nothing);
         read.map_or_else(
             |_| Vec::new(),

@@ -181,7 +181,7 @@ impl BenchLoop {
             }
             Action::Prompt { session, .. } => {
                 if let Some(who) = self.agents.iter().position(|agent| agent.session == session) {
-                    // Nobody speaks in time with the others, nor for as long.
+                    // No agent speaks in time with the others, nor for as long.
                     let chance =
                         (who as u64 * 7 + self.recorder.id.as_str().len() as u64 * 13 + id.0) % 1_000;
                     let offset = PAUSE.mul_f64(chance as f64 / 1_000.0);

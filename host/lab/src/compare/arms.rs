@@ -27,7 +27,7 @@ pub(super) fn unit_of(run: &RunMetrics, options: &CompareOptions) -> String {
 /// Whether what a run came to counts.
 pub(super) fn is_known(run: &RunMetrics, options: &CompareOptions) -> bool {
     match (run.standing, options.unfinished) {
-        // Somebody stopped it: that is what it came to.
+        // It was stopped: that is its result.
         (RunResult::Done | RunResult::Unfinished | RunResult::Stopped, _) => true,
         (RunResult::Waiting | RunResult::Running, unfinished) => {
             unfinished == UnfinishedHandling::AsTheyStand

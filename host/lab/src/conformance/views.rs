@@ -133,7 +133,7 @@ fn exit(rng: &mut QuestionRng) -> ProcessExit {
     }
 }
 
-/// The newest turns: their ordinals go on by one, their prompts by one or not at all, up to that of the session.
+/// The newest turns: their ordinals increase by one, their prompts by one or not at all, up to that of the session.
 pub(super) fn turns(rng: &mut QuestionRng, prompts: u32) -> Vec<TurnView> {
     let count = u32::try_from(rng.count(RECENT)).unwrap_or(0);
     let before = rng.number32(TURNS);

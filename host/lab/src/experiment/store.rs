@@ -29,7 +29,7 @@ pub struct ExperimentStore {
     root: PathBuf,
 }
 
-/// Nobody else changes a definition while this is held.
+/// No other process changes a definition while this is held.
 #[derive(Debug)]
 pub struct ExperimentStoreLock {
     _file: File,
@@ -102,7 +102,7 @@ impl ExperimentStore {
         }
     }
 
-    /// Writes it, whole or not at all. Whoever changes one holds it.
+    /// Writes it, whole or not at all. The caller holds its lock.
     pub fn write(
         &self,
         definition: &ExperimentDefinition,

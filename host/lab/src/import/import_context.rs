@@ -75,7 +75,7 @@ impl ImportContext<'_> {
                 ..RunLimits::default()
             },
             phases: vec![phase(objectives)],
-            // Nobody can be asked for more than was recorded.
+            // No more than was recorded can be asked for.
             accept: Some(Acceptance::Answer),
             imported: Some(self.imported.clone()),
             ..Workflow::default()

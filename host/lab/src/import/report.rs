@@ -6,7 +6,7 @@ use baton_core::view::RunStatus;
 use baton_core::workflow::ImportedRecording;
 use serde::Serialize;
 
-/// Notes that are kept to be shown; the rest is counted. Nobody reads more.
+/// Notes that are kept to be shown; the rest is counted.
 pub const NOTES_KEPT: usize = 20;
 
 /// What an import came to.

@@ -70,7 +70,7 @@ pub(crate) fn walk(
     if is_empty {
         return Err(LabError::RunNotFound { run: run.clone(), journal: journal.path().to_owned() });
     }
-    // Nobody is asked after this: it makes no difference who has had enough.
+    // No policy is asked after this: it makes no difference which has had enough.
     let _ = walk.context_tracker.end().try_for_each(|over| tell(RunEvent::Over(over)));
     Ok(())
 }

@@ -177,7 +177,7 @@ impl WorkspaceModel {
         self.trees.get_mut(tree).ok_or_else(|| format!("there is no tree {tree}"))
     }
 
-    /// Nobody changes a tree after it was committed here, so that the tree is the commit.
+    /// No change follows the commit of a tree here, so that the tree is the commit.
     fn commit(&mut self, tree: &WorktreeName, files: &[String]) -> Result<ActionOutcome, String> {
         let place = self.place(tree)?;
         match place.open {

@@ -308,7 +308,7 @@ impl<'a> SimWorld<'a> {
         Some(())
     }
 
-    /// Somebody looks at a question, and answers it.
+    /// The user looks at a question, and answers it.
     fn person(&mut self, question: ActionId) -> Result<(), SimulateError> {
         let view = self.run.view(self.now);
         let Some(row) = view.and_then(|view| view.questions.into_iter().find(|row| row.id == question))

@@ -115,7 +115,7 @@ fn what_cannot_count_is_listed_with_its_reason() {
 
     // A good one.
     place.write(assignment(&of_control[0]), right.clone(), PlannedRunOutcome::default());
-    // Somebody wrote the other arm into its first entry, with that arm's component.
+    // Its first entry was edited to have the other arm, with that arm's component.
     let eager = &version.arms[1];
     let forged = Assignment {
         arm: eager.name.clone(),

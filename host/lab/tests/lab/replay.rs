@@ -232,7 +232,7 @@ fn warnings_are_held_to_what_agents_and_providers_said() {
     let ends =
         |outcome: ContextOutcome| always.contexts.iter().filter(|(_, one)| one.outcome == outcome).count();
     assert_eq!(ends(ContextOutcome::Exhausted), 2);
-    // Whoever does not warn misses the same, and raises no false alarm.
+    // A policy that does not warn misses the same, and raises no false alarm.
     let never = replay_with(&runs, &asked, &warner(|_| false)).unwrap();
     let sums = never.candidate.unwrap();
     assert_eq!((sums.hits, sums.misses, sums.false_alarms, sums.censored_warned), (0, 2, 0, 0));

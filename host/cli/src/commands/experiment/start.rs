@@ -346,7 +346,7 @@ fn granted_to(
     .into())
 }
 
-/// What every arm decides. An arm that cannot decide it would leave it to somebody else, and then what is compared?
+/// What every arm decides. An arm that cannot decide it would leave it to another policy, and then what is compared?
 fn decides(args: &ExperimentStartArgs, fitted: &[ValidatedArm]) -> Result<Vec<Capability>, UsageError> {
     let can = |capability: &Capability| fitted.iter().all(|arm| arm.decides.contains(capability));
     if !args.decides.is_empty() {
@@ -391,7 +391,7 @@ fn decides(args: &ExperimentStartArgs, fitted: &[ValidatedArm]) -> Result<Vec<Ca
 }
 
 /// Says where two experiments would decide the same: the one that was started earlier does.
-/// Nobody hinders a trial of the method itself, but it is seldom meant.
+/// A trial of the method itself is allowed, but it is seldom meant.
 fn warn_identical_arms(definition: &ExperimentDefinition) {
     let Some(version) = definition.current() else { return };
     let is_alike = |one: &ExperimentArm, other: &ExperimentArm| {

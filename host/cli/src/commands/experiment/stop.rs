@@ -1,4 +1,4 @@
-//! `baton experiment stop`: no more runs are taken. Runs at work go on as they began.
+//! `baton experiment stop`: no more runs are taken. Runs at work continue as they began.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

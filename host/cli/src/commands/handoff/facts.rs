@@ -1,4 +1,4 @@
-//! What the facts beside a handoff document tell whoever checks it. Judges nothing.
+//! What the facts beside a handoff document show when it is checked. Judges nothing.
 
 use std::path::Path;
 

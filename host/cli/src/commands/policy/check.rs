@@ -276,7 +276,7 @@ fn abstained(checked: &PolicyCheckResult, look: &TerminalStyle) -> String {
     checked.report.mute().map(line).collect()
 }
 
-/// "fit to decide: splitting", or how many rules are broken, or of what nobody has seen a decision.
+/// "fit to decide: splitting", or how many rules are broken, or which decisions were not seen.
 fn verdict(checked: &PolicyCheckResult, look: &TerminalStyle) -> String {
     let report = &checked.report;
     if checked.fit {

@@ -28,7 +28,7 @@ static RESILIENCE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../policies/re
 /// Its name. No other policy can be extended: only this one is part of the binary.
 const BUILT_IN: &str = "resilience";
 static SDK: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/src");
-/// How the SDK is formatted: whoever formats the new crate leaves it as it is.
+/// How the SDK is formatted, so that `cargo fmt` in the new crate changes nothing.
 const SDK_STYLE: &str = include_str!("../../../../../rustfmt.toml");
 /// The guide of the SDK, which goes where the SDK goes.
 const SDK_GUIDE: &str = include_str!("../../../../../sdk/README.md");
@@ -372,7 +372,7 @@ fn write(folder: &Path, files: &[(PathBuf, String)]) -> std::io::Result<()> {
         std::fs::rename(&part, folder)
     });
     if written.is_err() {
-        // What went wrong is told; what is left of it would only be in the way.
+        // The error is reported; what is left of the folder would only be in the way.
         let _ = std::fs::remove_dir_all(&part);
     }
     written

@@ -1,4 +1,4 @@
-//! `baton policy shadow`: what the shadows of a run would have decided. Reads what they said; asks nobody.
+//! `baton policy shadow`: what the shadows of a run would have decided. Reads their recorded answers; asks no policy.
 
 use baton_runtime::core::RunId;
 use baton_runtime::shadows_of;

@@ -60,7 +60,7 @@ pub(crate) struct SignArgs {
 pub(super) fn keygen(args: KeygenArgs) -> anyhow::Result<CliExit> {
     let (private, public) = (beside(&args.name, "key"), beside(&args.name, "pub"));
     let key = SigningKey::generate()?;
-    // What is there may be a key that somebody trusts.
+    // The file may be a key that is trusted.
     if public.exists() {
         return Err(taken(&public).into());
     }

@@ -1,4 +1,4 @@
-//! `baton policy use`: another policy for a run that goes on, and the way back. Whether it is fit to decide is found out by
+//! `baton policy use`: another policy for a run at work, and the way back. Whether it is fit to decide is checked by
 //! the host before anything changes.
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! `baton policy verify`: is a policy signed by somebody who is believed? Keeps what is, and changes nothing else.
+//! `baton policy verify`: is a policy signed by a trusted key? Keeps one that is, and changes nothing else.
 
 use std::path::{Path, PathBuf};
 

@@ -92,7 +92,7 @@ fn state(location: &RunLocation) -> anyhow::Result<Option<StateDir>> {
         .with_context(|| format!("looking for the runs of {}", workspace.display()))
 }
 
-/// The artifacts of a workspace, where it has any: few policies are shown some, and whoever was cannot be asked again
+/// The artifacts of a workspace, where it has any: few policies are shown some, and one that was cannot be asked again
 /// without them.
 fn artifacts(state: &StateDir) -> Option<ArtifactStore> {
     ArtifactStore::open_read_only(state).ok()

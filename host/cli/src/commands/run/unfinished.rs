@@ -47,7 +47,7 @@ pub(super) struct ResumableRun {
     beyond: String,
 }
 
-/// Reads the task, and looks for the run of it that goes on.
+/// Reads the task, and looks for an unfinished run of it.
 pub(super) fn decide(task: &Task, args: &RunOptions) -> anyhow::Result<RunDecision> {
     let begin = |resolved, supersedes, notice| {
         Ok(RunDecision::Begin { resolved: Box::new(resolved), supersedes, notice })
@@ -124,7 +124,7 @@ fn explain_ticked_boxes(
     }))
 }
 
-/// The run that this invocation goes on with. Where each run has a folder of its own, one that a host works on is left
+/// The run that this command resumes. If each run has a folder of its own, one that a host works on is left
 /// to it; in a folder that they share, nothing else can be begun meanwhile.
 fn find(
     task: &Task,
@@ -156,7 +156,7 @@ fn find(
 /// where the workflow does not; and a line that moved says the same.
 pub(super) fn has_changed(task: &Task, began_with: &Workflow, now: &Workflow) -> bool {
     if let Some(RunSource::Plan { .. }) = &began_with.source {
-        // Its boxes are told by themselves.
+        // Its boxes are reported by themselves.
         return false;
     }
     // What an experiment laid over it when it began stands in no file.
@@ -165,7 +165,7 @@ pub(super) fn has_changed(task: &Task, began_with: &Workflow, now: &Workflow) ->
         now.limits.agents = before.limits.agents;
     }
     if let Task::Sentence { .. } = task {
-        // A check that was named is told as a flag; one that is found now is nobody's change.
+        // A check that was named is reported as a flag; one that is found now is not a change.
         for (now, before) in now.phases.iter_mut().zip(&before.phases) {
             now.verify.clone_from(&before.verify);
         }
@@ -261,7 +261,7 @@ pub(super) fn supersede_earlier_runs(
     let apart = RunLocation::is_fresh(location, workflow);
     for location in RunLocation::previous_locations(location, workflow)? {
         let runs = match block_on(set_aside(&location.config, workflow))? {
-            // It goes on in its own folder.
+            // It continues in its own folder.
             Err(RuntimeError::Busy { .. }) if apart => continue,
             runs => runs?,
         };

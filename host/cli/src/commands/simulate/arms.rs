@@ -96,7 +96,7 @@ pub(super) fn arms(
         let choice = PolicyChoice {
             component: Some(wanted.reference.clone()),
             settings,
-            // It may use what it asks for: nothing that it decides here reaches anybody. Artifacts there are none.
+            // It may use what it asks for: nothing that it decides here has an effect. There are no artifacts.
             grants: Grants { artifacts: Vec::new(), ..wants },
             from: ConfigSource { layer: ConfigLayer::Experiment, file: String::new(), line: 0 },
             ..PolicyChoice::default()

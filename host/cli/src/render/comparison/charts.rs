@@ -82,7 +82,7 @@ pub(super) fn alone(title: &str, lines: &[(String, &str)], figures: &[Figure]) -
         + "\n"
 }
 
-/// A place in a drawing: a tenth of a unit is finer than anybody sees.
+/// A place in a drawing: a tenth of a unit is finer than visible.
 fn at(value: f64) -> String {
     format!("{value:.1}")
 }
@@ -147,7 +147,7 @@ pub(super) fn forest(of: &Comparison, candidate: usize) -> Figure {
     }
 }
 
-/// Where an interval goes on beyond the edge.
+/// Where an interval continues beyond the edge.
 fn arrow(x: f64, y: f64, side: f64) -> String {
     format!("M{} {}l{} 5l0 -10z", at(x + side * 5.0), at(y), at(-side * 8.0))
 }

@@ -19,7 +19,7 @@ struct SampleArmShape {
 
 const CONTROL: SampleArmShape = SampleArmShape { done: 80, tokens: 210_000, wasted_turns: 4 };
 
-/// SplitMix64: the same numbers everywhere, for ever.
+/// SplitMix64: always the same numbers, on every machine.
 fn split_mix(of: u64) -> u64 {
     let mut z = of.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -141,7 +141,7 @@ pub(super) fn simulated() -> Comparison {
     compare(&arms, &options)
 }
 
-/// Names as somebody may have them.
+/// Names as users may have them.
 pub(super) fn named(title: &str, name: &str, policy: &str, reason: &str) -> Comparison {
     let mut other = arm("other", policy, 25, 11, CONTROL);
     name.clone_into(&mut other.arm);

@@ -38,7 +38,7 @@ pub(super) fn refused_calls(view: &RunView, location: &RunLocation) -> String {
     format!("Refused    {count} {by}: {}\n{how}", text_format::list(&named))
 }
 
-/// The command that goes on with these calls allowed, as far as a flag can name them.
+/// The command that continues with these calls allowed, as far as a flag can name them.
 fn how_to_allow(view: &RunView, location: &RunLocation, calls: &[&str]) -> Option<String> {
     let ways: Vec<PermissionHint> = calls.iter().filter_map(|call| allowing(call)).collect();
     let by = |way: &PermissionHint| match way {

@@ -111,7 +111,7 @@ pub(crate) fn split_and_done() -> RunView {
     view
 }
 
-/// One phase in so many parts: a few are done, a few at work, one waits for a person, and the rest is still to come.
+/// One phase in this number of parts: a few are done, a few at work, one waits for a person, and the rest is still to come.
 pub(crate) fn crowd(parts: usize) -> RunView {
     let title = "Everything at once";
     let mut phases =

@@ -104,7 +104,7 @@ fn what_is_not_known_is_not_made_up() {
     let text = fitted.to_toml();
     assert!(text.contains("Not enough data (n = 0 waits): the default is kept."), "{text}");
     assert!(text.contains("Fitted: n = "), "{text}");
-    // Nobody can see in a journal whether an agent tells the truth.
+    // A journal does not show whether an agent tells the truth.
     assert!(!fitted.basis.contains_key("quality.truth"));
     let nothing = ModelFitter::new().finish();
     assert_eq!((nothing.model, nothing.runs), (Model::default(), 0));

@@ -1,5 +1,5 @@
-//! Golden decisions, put to a component: each file of a folder stands, or is told with what it parts from. Writes a file only
-//! where that was asked for.
+//! Golden decisions, put to a component: each file of a folder holds, or is reported with its difference. Writes a file only
+//! if that was asked for.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(super) struct GoldenReplay {
     stand: usize,
     /// The functions of which one that stands shows a decision, and no abstention.
     decided: BTreeSet<&'static str>,
-    /// Written anew, with what is decided now.
+    /// Written again, with what is decided now.
     written: Vec<PathBuf>,
     parted: Vec<GoldenMismatch>,
 }
@@ -70,7 +70,7 @@ impl GoldenReplay {
     }
 }
 
-/// Puts the question of every `*.json` in the folder to the policy, loaded anew where a file grants it artifacts.
+/// Puts the question of every `*.json` in the folder to the policy, loaded again if a file grants it artifacts.
 pub(super) fn replay(
     folder: &Path,
     update: bool,

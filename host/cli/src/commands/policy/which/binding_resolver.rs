@@ -211,7 +211,7 @@ struct LayerSettings {
     set_by: BTreeMap<String, ConfigSource>,
 }
 
-/// A setting that is not its default; by whoever chose the policy, where no layer says it.
+/// A setting that is not its default; attributed to the layer that chose the policy, if no layer names it.
 fn differs(
     setting: &SettingSpec,
     values: &BTreeMap<String, SettingValue>,
@@ -227,7 +227,7 @@ fn differs(
     })
 }
 
-/// What the layers say of a policy that is bound. Two that are named in one line are told apart by what is bound. What a command set
+/// What the layers say of a policy that is bound. Two that are named in one line differ in what is bound. What a command set
 /// was laid over what the layers say.
 fn said(
     workflow: &Workflow,
@@ -260,7 +260,7 @@ fn said(
     laid
 }
 
-/// What the layers say of whoever they put there: the first by the same word as the binding, those behind it by any.
+/// What the layers say of the policies that they put there: the first by the same word as the binding, those behind it by any.
 fn candidate_settings(
     workflow: &Workflow,
     binding: &PolicyBinding,
