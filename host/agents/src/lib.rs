@@ -46,8 +46,8 @@ pub use launch::{
 pub use logged_turns::turns_logged;
 pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
 pub use process_mark::{
-    ProcessOrigin, adopt_orphans, become_launcher, descends_from_host, is_launched, of as mark_of,
-    of_command as mark_of_command, own_marks, process_origin,
+    ProcessOrigin, adopt_orphans, become_launcher, descends_from_host, end_descendants, is_launched,
+    of as mark_of, of_command as mark_of_command, own_marks, process_origin,
 };
 pub use program_lookup::find_program;
 pub use readiness::check_ready;

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use baton_core::Digest;
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
@@ -35,6 +36,9 @@ const DEPTH_MAX: u32 = 4096;
 const ANCESTRY_ATTEMPTS: u32 = 100;
 /// Maximum number of scans for further processes to be stopped, before the stopped ones are killed.
 const SCANS_BEFORE_KILL: u32 = 100;
+/// How often processes are killed that do not end, and the pause after each time.
+const ENDING_ROUNDS: u32 = 500;
+const ENDING_PAUSE: Duration = Duration::from_millis(10);
 /// Hex digits of the mark.
 const DIGITS: usize = 32;
 
@@ -272,24 +276,46 @@ pub fn descends_from_host() -> bool {
 /// process from a guard that is gone. Returns their number. All are stopped before any is killed, and the search is repeated
 /// until it finds no more, since stopped processes cannot start replacements.
 pub(crate) fn end(marks: &[String], adopted: bool) -> usize {
-    let own = std::process::id();
     let carries = |process: &ProcessInfo| {
         variable(process.pid, SESSION_MARK_VARIABLE)
             .is_some_and(|mark| marks.iter().any(|known| known.as_bytes() == mark))
     };
+    let is_adopted = |process: &ProcessInfo| adopted && is_adopted(process);
+    stop_and_kill(|process| is_adopted(process) || carries(process), is_adopted)
+}
+
+/// Kills all processes below this one, which must be the parent of orphans below it ([`adopt_orphans`]) and have no children that
+/// it still needs. Returns once none is left; false if some cannot be ended. Only on Linux.
+pub fn end_descendants() -> bool {
+    let own = std::process::id();
+    for _ in 0..ENDING_ROUNDS {
+        if stop_and_kill(|process| process.parent == own, |_| true) == 0 {
+            return true;
+        }
+        std::thread::sleep(ENDING_PAUSE);
+    }
+    false
+}
+
+/// Kills these processes with their descendants, and reaps those that have ended and are this one's to reap. Returns the number of
+/// the killed.
+fn stop_and_kill(
+    is_to_end: impl Fn(&ProcessInfo) -> bool,
+    is_reaped: impl Fn(&ProcessInfo) -> bool,
+) -> usize {
+    let own = std::process::id();
     let mut stopped = BTreeSet::new();
     for _ in 0..SCANS_BEFORE_KILL {
         let before = stopped.len();
         // Each at once, when it is seen: one that forks all the time is another one a moment later.
         for process in procfs::children().chain(procfs::iter_processes()) {
-            let is_adopted = || adopted && is_adopted(&process);
             if process.ended {
-                if is_adopted() {
+                if is_reaped(&process) {
                     reap(process.pid);
                 }
             } else if process.pid != own
                 && !stopped.contains(&process.pid)
-                && (stopped.contains(&process.parent) || is_adopted() || carries(&process))
+                && (stopped.contains(&process.parent) || is_to_end(&process))
             {
                 procfs::signal(process.pid, Signal::STOP);
                 stopped.insert(process.pid);

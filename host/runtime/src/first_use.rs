@@ -46,7 +46,7 @@ pub fn changed_before_first_use<'f>(
     let states = StateDir::all_below(state_root).map_err(cannot_look_for_runs(state_root))?;
     let is_above = |state: &&StateDir| files.iter().any(|file| file.starts_with(state.workspace()));
     let folders: Vec<FolderRuns<'_>> = states.iter().filter(is_above).filter_map(FolderRuns::of).collect();
-    let mut later = LaterUses { states: &states, begun: None, seen: Vec::new(), uses };
+    let mut later = LaterUses::of(&states, uses);
     for file in files {
         for past in &folders {
             let Some(suspect) = past.suspect(file) else { continue };
@@ -143,7 +143,7 @@ impl<'s> FolderRuns<'s> {
 }
 
 /// The files used by runs that the user began, the newest first. No more runs are read than needed.
-struct LaterUses<'s, U> {
+pub(crate) struct LaterUses<'s, U> {
     states: &'s [StateDir],
     /// The runs of all folders that are not looked at yet, the oldest first; absent before the first question.
     begun: Option<Vec<(&'s StateDir, Journal, RunSummary)>>,
@@ -151,9 +151,13 @@ struct LaterUses<'s, U> {
     uses: U,
 }
 
-impl<U: Fn(&Workflow, &Path) -> UsedFiles> LaterUses<'_, U> {
+impl<'s, U: Fn(&Workflow, &Path) -> UsedFiles> LaterUses<'s, U> {
+    pub(crate) fn of(states: &'s [StateDir], uses: U) -> Self {
+        Self { states, begun: None, seen: Vec::new(), uses }
+    }
+
     /// Whether the user has begun a run that uses the file after this time.
-    fn has_after(&mut self, file: &Path, after: UnixMs) -> bool {
+    pub(crate) fn has_after(&mut self, file: &Path, after: UnixMs) -> bool {
         if self.seen.iter().any(|(at, used)| *at > after && used.has(file)) {
             return true;
         }

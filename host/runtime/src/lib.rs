@@ -17,6 +17,7 @@
 //! | `unfinished_run.rs` | the unfinished run that the next `run` of a workflow continues |
 //! | `first_use.rs` | whether a run may have written a file that the next one uses for the first time |
 //! | `diff.rs` | the changes of a run, by the states that are kept while it works |
+//! | `tried_commands.rs` | when commands were tried in a folder |
 //! | `undo.rs` | reverts the merges that a run landed |
 //! | `crash_injection.rs` | a hook for the crash tests |
 #![forbid(unsafe_code)]
@@ -52,6 +53,7 @@ mod sessions;
 mod test_support;
 mod tools;
 mod transcript;
+mod tried_commands;
 mod ui;
 mod undo;
 mod unfinished_run;
@@ -95,6 +97,7 @@ pub use tools::mcp_server::{McpClient, mcp};
 pub use tools::result_offload::{ProxyClient, mcp_proxy};
 pub use tools::session_token::SessionToken;
 pub use transcript::{Transcript, TranscriptEvent, TranscriptLine};
+pub use tried_commands::{TriedCommands, written_by_tried_command};
 pub use ui::attach::{AttachResult, attach};
 pub use undo::{UndoResult, undo};
 pub use unfinished_run::{

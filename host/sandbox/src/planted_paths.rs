@@ -242,6 +242,14 @@ impl PlantedPaths {
             Err(Errno::ACCESS) if open_up(above.as_fd()).is_ok() => readlinkat(above, name, Vec::new()),
             led_to => led_to,
         };
+        let remove = |above: &std::os::fd::OwnedFd, name: &std::ffi::OsStr| match unlinkat(
+            above,
+            name,
+            AtFlags::empty(),
+        ) {
+            Err(Errno::ACCESS) if open_up(above.as_fd()).is_ok() => unlinkat(above, name, AtFlags::empty()),
+            removed => removed,
+        };
         let is_link =
             |path: &&PathBuf| place(path).is_some_and(|(above, name)| led_to(&above, &name).is_ok());
         let mut swept = Vec::new();
@@ -260,7 +268,7 @@ impl PlantedPaths {
                 };
                 let to = to.to_string_lossy();
                 // Renamed it would still be a link under a name that git may use. All that it says is where it led.
-                match unlinkat(&above, &name, AtFlags::empty()) {
+                match remove(&above, &name) {
                     Ok(()) => swept.push(told(&at, &format!("it was a link to {to}, and is removed"))),
                     Err(Errno::NOENT) => {}
                     Err(error) => {

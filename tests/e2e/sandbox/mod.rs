@@ -14,6 +14,7 @@ mod keys;
 mod lists;
 mod other_names;
 mod programs;
+mod tried;
 mod user;
 mod write_level;
 

@@ -57,16 +57,24 @@ fn links_in_a_folder_that_cannot_be_listed_are_removed() {
     if !can(SandboxLevel::Strict) || !rustix::process::getuid().is_root() {
         return;
     }
-    let stage = TestWorkspace::new();
-    stage.git(&["init", "-q"]);
-    stage.write("profile", "mine");
-    let script = "mkdir -p .git/logs/refs/heads/f; ln -s ../../../../../../profile .git/logs/refs/heads/f/x\n\
-                  ln -s ../../profile .git/COMMIT_EDITMSG; chmod 311 .git/logs/refs/heads/f .git";
-    let place = ["--workspace", "work", "--state-dir", "state"];
-    let said = as_user(&stage, &[&["sandbox", "try"], &place[..], &["--", "sh", "-c", script]].concat());
-    said.says(&["COMMIT_EDITMSG (it was a link to ../../profile, and is removed)", "f/x (it was a link to"]);
-    for link in [".git/COMMIT_EDITMSG", ".git/logs/refs/heads/f/x"] {
-        assert!(stage.workspace.join(link).symlink_metadata().is_err(), "{link}");
+    // Without the right to list, and without the right to remove.
+    for mode in ["311", "500"] {
+        let stage = TestWorkspace::new();
+        stage.git(&["init", "-q"]);
+        stage.write("profile", "mine");
+        let script = format!(
+            "mkdir -p .git/logs/refs/heads/f; ln -s ../../../../../../profile .git/logs/refs/heads/f/x\n\
+             ln -s ../../profile .git/COMMIT_EDITMSG; chmod {mode} .git/logs/refs/heads/f .git"
+        );
+        let place = ["--workspace", "work", "--state-dir", "state"];
+        let said = as_user(&stage, &[&["sandbox", "try"], &place[..], &["--", "sh", "-c", &script]].concat());
+        said.says(&[
+            "COMMIT_EDITMSG (it was a link to ../../profile, and is removed)",
+            "f/x (it was a link to",
+        ]);
+        for link in [".git/COMMIT_EDITMSG", ".git/logs/refs/heads/f/x"] {
+            assert!(stage.workspace.join(link).symlink_metadata().is_err(), "{mode}: {link}");
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, bail};
 use baton_registry::LOCK_FILE;
-use baton_runtime::agents::BoundaryContext;
+use baton_runtime::agents::{BoundaryContext, adopt_orphans, end_descendants};
 use baton_runtime::core::Digest;
 use baton_runtime::core::facts::{Refusal, RefusalKind};
 use baton_runtime::core::visible::visible_name;
@@ -19,7 +19,7 @@ use baton_runtime::sandbox::{
     shared_files,
 };
 use baton_runtime::store::{HostLock, StateDir};
-use baton_runtime::{HostConfig, hidden_state_roots, note_lists, state_roots};
+use baton_runtime::{HostConfig, TriedCommands, hidden_state_roots, note_lists, state_roots};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -174,6 +174,8 @@ struct TryPlace {
     /// For the boundary.
     folder: PathBuf,
     lock_file: PathBuf,
+    /// What is written from now on until this is dropped may be the command's.
+    tried: TriedCommands,
     _lock: File,
     /// Of a folder that Baton has worked in: no host begins meanwhile.
     _host_lock: Option<HostLock>,
@@ -190,12 +192,16 @@ impl TryPlace {
         let state = StateDir::find(&config.state_root, workspace)?;
         let host_lock = state.map(|state| state.lock()).transpose()?;
         clear_planted(&folder);
-        Ok(Self { folder, lock_file, _lock: lock, _host_lock: host_lock })
+        let tried = tried_commands(config, workspace);
+        tried.begin(workspace).context("noting that a command is tried")?;
+        Ok(Self { folder, lock_file, tried, _lock: lock, _host_lock: host_lock })
     }
 }
 
 impl Drop for TryPlace {
     fn drop(&mut self) {
+        // If it fails, the next command or run notes it.
+        let _ = self.tried.close();
         // The next one makes it again.
         let _ = fs::remove_file(&self.lock_file);
     }
@@ -210,13 +216,21 @@ pub(crate) fn clear_ended_try(config: &HostConfig) -> anyhow::Result<()> {
         bail!("{}: {IN_USE}", workspace.display());
     }
     clear_planted(&folder);
+    tried_commands(config, &workspace).close().context("noting that no command is tried any more")?;
     let _ = fs::remove_file(&lock_file);
     Ok(())
 }
 
+fn tried_commands(config: &HostConfig, workspace: &Path) -> TriedCommands {
+    TriedCommands::named(&config.state_root, &try_digits(workspace))
+}
+
+fn try_digits(workspace: &Path) -> String {
+    Digest::of(workspace.as_os_str().as_encoded_bytes()).as_str()[..TRY_DIGITS].to_owned()
+}
+
 fn try_paths(config: &HostConfig, workspace: &Path) -> (PathBuf, PathBuf) {
-    let digest = Digest::of(workspace.as_os_str().as_encoded_bytes());
-    let name = format!("try-{}", &digest.as_str()[..TRY_DIGITS]);
+    let name = format!("try-{}", try_digits(workspace));
     (config.state_root.join(&name), config.state_root.join(format!("{name}.lock")))
 }
 
@@ -261,6 +275,7 @@ async fn run(
         .filter(|(name, _)| INHERITED.iter().any(|known| name.as_os_str() == *known))
         .collect();
     let mut signals = EndingSignals::listen()?;
+    adopt_orphans().context("adopting what the command leaves running")?;
     let mut child = tokio::process::Command::new(&before[0])
         .args(&before[1..])
         .args(command)
@@ -280,6 +295,10 @@ async fn run(
             CliExit::Interrupted
         }
     };
+    // Nothing may be planted after it is looked for.
+    if !end_descendants() {
+        stdio::progress("sandbox: processes that the command started cannot be ended");
+    }
     let mut refused = Vec::new();
     while let Ok(refusal) = heard.try_recv() {
         refused.push(refusal);

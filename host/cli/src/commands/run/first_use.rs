@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use baton_runtime::core::Workflow;
 use baton_runtime::core::workflow::RunSource;
-use baton_runtime::{RunOfFile, SuspectedChange, UsedFiles, changed_before_first_use};
+use baton_runtime::{
+    RunOfFile, SuspectedChange, UsedFiles, changed_before_first_use, written_by_tried_command,
+};
 
 use super::agent_changes::{named_files, placed_checks};
 use crate::args::LocationArgs;
@@ -18,8 +20,8 @@ use crate::task::{CommandFiles, ResolvedTask, Task, path_aliases};
 /// Checks that are named in an error.
 const CHECKS_MAX: usize = 5;
 
-/// What is wrong with files that an agent may have written and that no person has begun a run with since. `earlier` is the last run of the
-/// task: what that one used, its own comparison looks at.
+/// What is wrong with files that an agent, or a command of `baton sandbox try`, may have written and that the user has not begun a run with
+/// since. `earlier` is the last run of the task: of agents, what that one used is left to its own comparison.
 pub(super) fn written_before_first_use(
     task: &Task,
     location: &LocationArgs,
@@ -42,6 +44,14 @@ pub(super) fn written_before_first_use(
     let used = |workflow: &Workflow, workspace: &Path| used_by(workflow, workspace, &modes);
     let mut files: BTreeSet<PathBuf> = used_now(workflow, folder.as_deref(), base);
     files.extend(named_files(resolved, base).iter().flat_map(|file| path_aliases(file)));
+    let all: Vec<PathBuf> = own.iter().chain(&files).cloned().collect();
+    if let Some(file) = written_by_tried_command(&state_root(location)?, &all, used)? {
+        return Ok(Some(format!(
+            "{} was written while `baton sandbox try` ran a command, which may have done it. No run of yours has used it since: look at it, \
+             since this run reads or runs it",
+            folder.as_deref().and_then(|folder| file.strip_prefix(folder).ok()).unwrap_or(file).display()
+        )));
+    }
     if let Some(earlier) = earlier {
         let before = used(&earlier.began, earlier.workspace());
         files.retain(|file| !before.has(file));
