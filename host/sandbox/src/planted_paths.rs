@@ -299,7 +299,11 @@ impl PlantedPaths {
                 // What is in the way stays there if it cannot be renamed; then the link is not made, and that is reported.
                 let _ = take_away(above.as_fd(), &name);
                 let at = self.tree.join(path);
-                match symlinkat(to, &above, &name) {
+                let linked = match symlinkat(to, &above, &name) {
+                    Err(Errno::ACCESS) if open_up(above.as_fd()).is_ok() => symlinkat(to, &above, &name),
+                    linked => linked,
+                };
+                match linked {
                     Ok(()) => swept.push(told(&at, &format!("it leads to {} again", to.display()))),
                     Err(error) => {
                         let what = format!("it does not lead to {} any more: {error}", to.display());

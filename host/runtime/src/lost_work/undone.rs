@@ -1,12 +1,12 @@
-//! Finished phases of which nothing is left: every file that they changed is as it was when they began. They may have been restored at any
-//! moment, also while agents or checks were at work, and what agents did does not tell that; nothing shows any more that such a phase is done
-//! (A11). Nor is an objective done whose own file is missing or as before.
+//! Finished phases of which nothing is left: every file that they changed is as it was when they began, missing or emptied. They may
+//! have been restored at any moment, also while agents or checks were at work, and what agents did does not tell that; nothing shows
+//! any more that such a phase is done (A11). Nor is an objective done whose own file is missing, emptied or as before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use baton_core::facts::ChangedFile;
 use baton_core::run::FinishedWork;
-use baton_core::{Input, Run};
+use baton_core::{Digest, Input, Run};
 use baton_store::StateDir;
 use baton_workspace::{CurrentFile, Workspace, WorkspaceError};
 
@@ -30,7 +30,7 @@ pub(crate) async fn undone_work(
     Ok(undone)
 }
 
-/// All files of the phase if each is as before; otherwise those that only its own objectives name, if they are as before or missing.
+/// All files of the phase if each is as before, missing or emptied; otherwise those of them that only its own objectives name.
 async fn undone_files(
     run: &Run,
     work: &FinishedWork<'_>,
@@ -42,14 +42,13 @@ async fn undone_files(
         return Ok(Vec::new());
     };
     let all = left.len();
-    let was_new: BTreeSet<String> =
-        left.values().filter(|file| file.is_new).map(|file| file.path.clone()).collect();
     let now = workspace.differing(left.into_values().collect()).await?;
     let committed = workspace.as_committed(start.head(), &now).await?;
+    let nothing = Digest::of("");
     let is_before = |file: &&CurrentFile| {
-        let is_gone = !file.exists && was_new.contains(&file.path);
+        let has_nothing = !file.exists || file.digest.as_ref() == Some(&nothing);
         file.differs
-            && (is_gone || start.has(file) || start.had_earlier(file) || committed.contains(&file.path))
+            && (has_nothing || start.has(file) || start.had_earlier(file) || committed.contains(&file.path))
     };
     let is_elsewhere = |file: &CurrentFile| work.named_elsewhere.contains(file.path.as_str());
     let undone: Vec<&CurrentFile> = now.iter().filter(is_before).collect();
