@@ -1,6 +1,6 @@
-//! Puts the secret rules of the packages that `rules/Cargo.toml` pins into `$OUT_DIR/secret-rules.json`, without what
-//! only a scanner of files can use, and the vectors that the scanner's gate is tested with into
-//! `$OUT_DIR/secret-vectors.json`. Compiles nothing of those packages, and changes no expression.
+//! Writes the secret rules of the packages that `rules/Cargo.toml` pins into `$OUT_DIR/secret-rules.json`, without the parts
+//! that only a scanner of files can use, and the vectors of the scanner's acceptance test into `$OUT_DIR/secret-vectors.json`.
+//! Compiles nothing of those packages, and changes no expression.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -17,7 +17,7 @@ type BuildResult<T> = Result<T, Box<dyn Error>>;
 const GITLEAKS: (&str, &str) = ("keyspoor", "src/builtin_rules.json");
 /// Keyhog's rules, a file for each kind.
 const KEYHOG: (&str, &str) = ("keyhog-core", "detectors");
-/// What Keyhog takes for a placeholder, whatever rule finds it.
+/// Keyhog's words for placeholders, for all of its rules.
 const PLACEHOLDERS: (&str, &str) = ("keyhog-scanner", "rules/placeholder_words.toml");
 /// Keyhog's own test vectors, a file for each kind.
 const VECTORS: (&str, &str) = ("keyhog-scanner", "tests/contracts");
@@ -26,7 +26,7 @@ const VECTORS: (&str, &str) = ("keyhog-scanner", "tests/contracts");
 const WORD_BYTES: usize = 3;
 /// A rule asks for at most this number of words at once: more would hardly spare another run of its expression.
 const WORDS_AT_ONCE: usize = 4;
-/// What a rule of Keyhog's finds is a secret from this many bytes on: shorter ones are names, numbers and switches.
+/// Shortest match of a Keyhog rule, in bytes, that counts as a secret: shorter ones are names, numbers and switches.
 const SECRET_BYTES: usize = 8;
 
 fn main() -> BuildResult<()> {
@@ -63,7 +63,7 @@ fn write(name: &str, value: &Value) -> BuildResult<()> {
     Ok(std::fs::write(out, serde_json::to_vec(value)?)?)
 }
 
-/// Where cargo keeps a file or folder of a package.
+/// The path of a file or folder of a package in cargo's folder.
 fn place(metadata: &Value, (package, inside): (&str, &str)) -> BuildResult<PathBuf> {
     metadata["packages"]
         .as_array()
@@ -73,7 +73,7 @@ fn place(metadata: &Value, (package, inside): (&str, &str)) -> BuildResult<PathB
         .ok_or_else(|| format!("cargo knows no {package} for rules/Cargo.toml").into())
 }
 
-/// What cargo knows of the pinned packages. They are fetched only where they are not here yet.
+/// Cargo's metadata of the pinned packages. They are fetched only if they are not here yet.
 fn metadata(manifest: &Path, offline: bool) -> BuildResult<Value> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["metadata", "--format-version", "1", "--locked", "--filter-platform"])
@@ -81,7 +81,7 @@ fn metadata(manifest: &Path, offline: bool) -> BuildResult<Value> {
         .args(offline.then_some("--offline"))
         .arg("--manifest-path")
         .arg(manifest)
-        // Clippy and the like stand in for rustc only where workspace code is compiled.
+        // Clippy and similar wrappers replace rustc only when workspace code is compiled.
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .output()
         .map_err(|e| format!("cannot run cargo to find the secret rules: {e}"))?;
@@ -125,7 +125,7 @@ struct SecretRuleSet {
 }
 
 impl SecretRuleSet {
-    /// All of Gitleaks', without those that ask for the path of a file: what Baton scans has none.
+    /// All of Gitleaks' rules, except those that need the path of a file: the texts that Baton scans have none.
     fn add_gitleaks(&mut self, file: &Value) -> BuildResult<()> {
         let mut lists_of = Vec::new();
         for rule in array(file, "rules")? {
@@ -175,8 +175,8 @@ impl SecretRuleSet {
         self.list(json!({ "all": false, "target": "secret", "regexes": regexes, "words": words }))
     }
 
-    /// A kind that Keyhog knows, unless its authors say that it is no secret ("info" and "low" are names and public
-    /// identifiers) or it is one of the generic ones: they lean on a model that this scanner does not have.
+    /// A kind that Keyhog knows, unless its authors say that it is not secret ("info" and "low" are names and public
+    /// identifiers) or it is one of the generic ones, which rely on a model that this scanner does not have.
     fn add_keyhog(&mut self, detector: &Value, placeholders: usize) -> BuildResult<()> {
         let harmless = detector["severity"] == "info" || detector["severity"] == "low";
         if harmless || !detector["kind"].is_null() {
@@ -197,7 +197,8 @@ impl SecretRuleSet {
             keywords.retain(|words| shortest(words) >= WORD_BYTES);
             keywords.sort_by_key(|words| (std::cmp::Reverse(shortest(words)), words.len()));
             keywords.truncate(WORDS_AT_ONCE);
-            // A key without a mark of its own is looked for where its service is named; nothing runs on every text.
+            // A key without a distinctive form is searched only in texts that name its service; no expression runs on every
+            // text.
             if keywords.is_empty() {
                 let names = array(detector, "keywords")?.iter().filter_map(Value::as_str);
                 keywords = vec![names.map(str::to_ascii_lowercase).collect()];
@@ -205,7 +206,7 @@ impl SecretRuleSet {
                     continue;
                 }
             }
-            // Where the secret is an address, its host may well be example.com.
+            // If the secret is a URL, its host may well be example.com.
             let lists = allow.iter().copied().chain((!regex.contains("://")).then_some(placeholders));
             self.rules.push(json!({
                 "id": detector["id"],
@@ -232,7 +233,7 @@ fn array<'a>(value: &'a Value, key: &str) -> BuildResult<&'a Vec<Value>> {
     value[key].as_array().ok_or_else(|| format!("a rule has no list of {key}: {value}").into())
 }
 
-/// Sets of words: each match of an expression has at least one word of each set, in whatever case.
+/// Sets of words: each match of an expression has at least one word of each set, in upper or lower case.
 fn required_words(hir: &Hir) -> Vec<BTreeSet<String>> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Vec::new(),

@@ -1,5 +1,5 @@
-//! What waiting for the disk costs: one producer that waits for each append, against sixteen that share commits. Read
-//! the two as a ratio; the numbers alone say more about the disk than about the journal.
+//! The cost of waiting for the disk: one producer that waits for each append, against sixteen that share commits. Read the two
+//! as a ratio; the numbers alone say more about the disk than about the journal.
 
 use std::hint::black_box;
 

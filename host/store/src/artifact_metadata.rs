@@ -1,11 +1,11 @@
-//! What is said of an artifact without showing it: media type, preview, size in tokens. Reads nothing but the bytes
-//! and the name, and keeps nothing.
+//! Describes an artifact without showing it: media type, preview, size in tokens. Reads only the bytes and the name, and stores
+//! nothing.
 
 use crate::secrets::mask;
 
-/// How tokens were counted, where they were.
+/// The method of a token count that was made.
 pub const TOKENS_COUNTED: &str = "tiktoken:o200k_base";
-/// How tokens were counted, where they were only estimated: a quarter of the bytes.
+/// The method of a token count that is estimated: a quarter of the bytes.
 pub const TOKENS_ESTIMATED: &str = "estimate:bytes/4";
 
 /// A longer text is estimated: counting one takes seconds, and no decision depends on the last percent of it.
@@ -14,7 +14,7 @@ const COUNTED_BYTES: usize = 512 * 1024;
 const WORD_BYTES: usize = 4 * 1024;
 /// Lines of a preview (C3), each cut to [`LINE_BYTES`].
 const PREVIEW_LINES: usize = 10;
-/// A line of a preview, and a summary, is for a person's eye; minified files have lines of megabytes.
+/// Longest line of a preview or a summary, which people read; minified files have lines of megabytes.
 const LINE_BYTES: usize = 200;
 
 /// The size of a content in tokens, and how it was found out.
@@ -37,9 +37,9 @@ fn longest_word(text: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// The first ten lines of a text, short and without secrets; empty where it is none.
+/// The first ten lines of a text, short and without secrets; empty if the bytes are not text.
 pub fn preview(bytes: &[u8]) -> String {
-    // What lies behind what is shown can be part of a secret that begins in it.
+    // A secret that begins in the shown part can continue after it.
     let shown = &bytes[..bytes.len().min(4 * PREVIEW_LINES * LINE_BYTES)];
     let text = match str::from_utf8(shown) {
         Ok(text) => text,
@@ -51,7 +51,7 @@ pub fn preview(bytes: &[u8]) -> String {
     mask(text).lines().take(PREVIEW_LINES).map(cut).collect::<Vec<_>>().join("\n")
 }
 
-/// As in HTTP: what was said, or what the name says, or what the content is.
+/// As in HTTP: the given media type, or else a guess from the name, or else one from the content.
 pub(crate) fn media_type(name: &str, said: &str, bytes: &[u8]) -> String {
     if !said.is_empty() {
         return one_line(said).to_owned();

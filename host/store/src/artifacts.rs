@@ -19,41 +19,41 @@ use crate::state_dir::StateDir;
 pub const ARTIFACT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Longest name: with the task folder before it, still a path that every file system takes.
 pub const NAME_BYTES_MAX: usize = 200;
-/// What to save.
+/// An artifact to save.
 #[derive(Clone, Debug, Default)]
 pub struct NewArtifact<'a> {
     /// Relative path, unique in the run ("handoffs/phase-20-1.md").
     pub name: &'a str,
-    /// As in HTTP ("text/markdown"). Where it is empty it is guessed from the name, then from the content.
+    /// As in HTTP ("text/markdown"). If it is empty, it is guessed from the name, then from the content.
     pub media_type: &'a str,
     /// The content.
     pub bytes: &'a [u8],
     /// One line for people and policies.
     pub summary: &'a str,
-    /// Who made it, where it was an agent.
+    /// The session whose agent made it, if an agent did.
     pub session: Option<SessionId>,
-    /// Which of its tool calls, where it was one.
+    /// The tool call of the session that made it, if one did.
     pub tool_call: Option<&'a str>,
     /// When.
     pub at: UnixMs,
 }
 
-/// What is known of an artifact without reading it.
+/// The record of an artifact, known without reading its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedArtifact {
     /// Name, version, address, size, summary.
     pub artifact: ArtifactRef,
     /// As in HTTP.
     pub media_type: String,
-    /// Who made it, where it was an agent.
+    /// The session whose agent made it, if an agent did.
     pub session: Option<SessionId>,
-    /// Which of its tool calls, where it was one.
+    /// The tool call of the session that made it, if one did.
     pub tool_call: Option<String>,
     /// When.
     pub saved_at: UnixMs,
     /// Since when it is only kept, since the task that it served is over; it can still be read.
     pub archived_at: Option<UnixMs>,
-    /// Its first ten lines with secrets masked; empty where it is no text.
+    /// Its first ten lines with secrets masked; empty if it is not text.
     pub preview: String,
     /// How many tokens it would take.
     pub tokens: u64,
@@ -85,7 +85,7 @@ struct ArtifactStoreInner {
 }
 
 impl ArtifactStore {
-    /// Opens for saving and reading; makes what is missing.
+    /// Opens for saving and reading; creates missing files and folders.
     pub fn open(state: &StateDir) -> Result<Self, StoreError> {
         let index = ARTIFACTS.open_write(&state.artifact_index())?;
         Self::with(state, index)
@@ -163,7 +163,7 @@ impl ArtifactStore {
         Ok(artifact)
     }
 
-    /// What is known of one artifact.
+    /// The record of one artifact.
     pub fn get(
         &self,
         run: &RunId,
@@ -193,8 +193,8 @@ impl ArtifactStore {
         rows.collect::<rusqlite::Result<_>>().map_err(sql)
     }
 
-    /// Marks everything that a run has saved as archived: its task is over, and nothing of it is loaded any more. What
-    /// was archived before keeps its time. Says how many artifacts are newly archived.
+    /// Marks everything that a run has saved as archived: its task is over, and none of it is loaded any more. An artifact that
+    /// was archived before keeps its time. Returns the number of newly archived artifacts.
     pub fn archive(&self, run: &RunId, at: UnixMs) -> Result<usize, StoreError> {
         self.index()
             .execute(

@@ -17,11 +17,11 @@ const BUSY: Duration = Duration::from_secs(10);
 /// One step of a migration, inside the transaction that all steps share.
 pub(crate) type MigrationStep = fn(&Transaction<'_>, &Path) -> Result<(), StoreError>;
 
-/// What a database of ours looks like.
+/// How the host recognises a database of its own.
 pub(crate) struct SchemaCheck {
     /// For messages.
     pub(crate) what: &'static str,
-    /// `PRAGMA application_id`: tells our files from those of other programs.
+    /// `PRAGMA application_id`: distinguishes our files from those of other programs.
     pub(crate) application_id: i32,
     /// `PRAGMA user_version` of `create`.
     pub(crate) version: u32,
@@ -29,14 +29,14 @@ pub(crate) struct SchemaCheck {
     pub(crate) create: &'static [&'static str],
     /// The last one leads to `version`, the one before to `version - 1`…
     pub(crate) steps: &'static [MigrationStep],
-    /// A table by which a file of version 0 is known, from before files said whose they are.
+    /// A table that identifies a file of version 0, which has no application id.
     pub(crate) unversioned_table: Option<&'static str>,
 }
 
 impl SchemaCheck {
-    /// Opens for writing: makes the file where there is none, and brings an older one up to date.
+    /// Opens for writing: creates a missing file, and migrates an older one.
     pub(crate) fn open_write(&self, path: &Path) -> Result<Connection, StoreError> {
-        // A look through a read-only connection first: a file that is not ours, or newer, must not be touched.
+        // Checked through a read-only connection first: a foreign or newer file must not be touched.
         let has_content = match std::fs::metadata(path) {
             Ok(metadata) => metadata.len() > 0,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => false,
@@ -72,8 +72,8 @@ impl SchemaCheck {
         Ok(conn)
     }
 
-    /// Opens for reading. The file must be there, in the newest version. One that another process is about to make holds
-    /// nothing yet, and is read as such.
+    /// Opens for reading. The file must exist, in the newest version. A file that another process is about to create is still
+    /// empty, and is read as such.
     pub(crate) fn open_read(&self, path: &Path) -> Result<Connection, StoreError> {
         let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         match self.version_of(&conn, path) {
@@ -82,7 +82,7 @@ impl SchemaCheck {
         }
     }
 
-    /// In a folder that cannot be written SQLite cannot share the file with a writer, so there is none.
+    /// SQLite cannot share a file in an unwritable folder with a writer, so there is no writer.
     fn open_unwritable(&self, path: &Path) -> Result<Connection, StoreError> {
         let log = path.with_extension("sqlite-wal");
         if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
@@ -111,7 +111,7 @@ impl SchemaCheck {
         Err(StoreError::Older { what: self.what, path: path.to_owned(), found, supported: self.version })
     }
 
-    /// Version of the file, none where it is empty. Refuses what is not ours and what is newer.
+    /// Version of the file; none if it is empty. Refuses foreign files and newer ones.
     fn version_of(&self, conn: &Connection, path: &Path) -> Result<Option<u32>, StoreError> {
         let sql = |e| StoreError::sql("read the version", path)(e);
         // In one statement, so that it sees one state of the file: another process may be making its tables.
@@ -177,7 +177,7 @@ impl SchemaCheck {
     }
 }
 
-/// Where the copy of an older file is kept: `journal.sqlite` -> `journal.v0.sqlite`.
+/// The path of the copy of an older file: `journal.sqlite` -> `journal.v0.sqlite`.
 pub(crate) fn copy_path(path: &Path, version: u32) -> PathBuf {
     path.with_extension(format!("v{version}.sqlite"))
 }
@@ -208,7 +208,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     Ok(conn)
 }
 
-/// Looks at every page once, so that a damaged file is refused before anything is added to it.
+/// Reads every page once, so that a damaged file is refused before anything is added to it.
 fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
     let said: String = conn
         .pragma_query_value(None, "quick_check", |row| row.get(0))

@@ -57,7 +57,7 @@ pub enum Durability {
     Durable,
 }
 
-/// What a row changes in the list of runs.
+/// The change that a row makes to the list of runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RunIndexUpdate {
     None,
@@ -68,7 +68,7 @@ pub(crate) enum RunIndexUpdate {
     },
     /// The run wants to end for good, with this action.
     Finishes(ActionId),
-    /// An action is over; where it was the one that finishes, the run has ended.
+    /// An action is over; if it was the finishing one, the run has ended.
     Completes(ActionId),
 }
 
@@ -206,7 +206,7 @@ impl EncodedIntent {
     }
 }
 
-/// What has not been written yet of what is expected: takes that, and nothing else.
+/// The rest of the expected bytes: a writer that accepts these and no others.
 struct ExpectedBytes<'a>(&'a [u8]);
 
 impl std::io::Write for ExpectedBytes<'_> {

@@ -1,22 +1,22 @@
-//! What can go wrong in the store. Each error says what was tried, on what, and what to do next; none of them is
-//! followed by a deletion.
+//! The errors of the store. Each error names the attempted operation, its object, and what the user can do; none of them leads
+//! to a deletion.
 
 use std::path::{Path, PathBuf};
 
 use baton_core::{Digest, RunId, Seq, UnixMs};
 
-/// Why the store did not do what was asked.
+/// The reason why the store refused or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The file system refused.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was tried, as an infinitive ("create").
+        /// The attempted operation, as an infinitive ("create").
         doing: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// Another user could change what the host trusts.
@@ -37,7 +37,7 @@ pub enum StoreError {
         since.map(|at| format!(" since {}", at.rfc3339())).unwrap_or_default()
     )]
     Locked {
-        /// Its process, where it has already written it down.
+        /// Its process, if it has already written the id down.
         pid: Option<u32>,
         /// When it took the lock.
         since: Option<UnixMs>,
@@ -72,14 +72,14 @@ pub enum StoreError {
         /// The version that this code reads.
         supported: u32,
     },
-    /// There are folders of sessions, and no journal that tells of them.
+    /// There are folders of sessions, but no journal that mentions them.
     #[error(
         "the journal {} is missing, empty or without its log, and sessions of runs lie beside it: restore it from a copy, or name another folder with --state-dir to \
          begin without it",
         path.display()
     )]
     Lost {
-        /// Where it should be.
+        /// The path of the missing file.
         path: PathBuf,
     },
     /// A database, but of another program.
@@ -93,7 +93,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// A folder that cannot be written, with a log beside the file that would have to be worked into it.
+    /// A folder that cannot be written, with a log next to the file that would have to be merged into it.
     #[error(
         "{} cannot be read in place: its newest entries are in a log next to it, and the folder is not writable. Copy the folder to a writable place, and name the copy with --state-dir",
         path.display()
@@ -110,10 +110,10 @@ pub enum StoreError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The message of SQLite.
         detail: String,
     },
-    /// No room left. Nothing of this write was kept, everything before it was.
+    /// The disk is full. This write was discarded; everything before it was kept.
     #[error("no room left to write {}. Free some space; everything that was committed is kept", path.display())]
     Full {
         /// The file.
@@ -126,7 +126,7 @@ pub enum StoreError {
         path = path.display()
     )]
     Busy {
-        /// What was tried, as an infinitive ("append").
+        /// The attempted operation, as an infinitive ("append").
         doing: &'static str,
         /// The file.
         path: PathBuf,
@@ -134,11 +134,11 @@ pub enum StoreError {
     /// Any other answer of SQLite.
     #[error("cannot {doing} in {}: {source}", path.display())]
     Sql {
-        /// What was tried, as an infinitive ("append").
+        /// The attempted operation, as an infinitive ("append").
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         source: rusqlite::Error,
     },
     /// An append that does not continue its run: a mistake of the caller, or two writers.
@@ -171,7 +171,7 @@ pub enum StoreError {
         /// The entry that is not there.
         expected: Seq,
     },
-    /// A row that is no entry of a known format.
+    /// A row that is not an entry of a known format.
     #[error("entry {seq} of run {run} cannot be read: {why}")]
     BadRow {
         /// Which run.
@@ -199,7 +199,7 @@ pub enum StoreError {
         /// The text.
         digest: Digest,
     },
-    /// Stored bytes whose digest is not the one that they are stored under.
+    /// Stored bytes with another digest than the one that they are stored under.
     #[error("the content stored as {digest} in {} no longer matches its digest: it was changed from outside", path.display())]
     DigestMismatch {
         /// The file.
@@ -252,7 +252,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Turns an error of the file system into one that says what was tried, on what.
+    /// Turns an error of the file system into one that names the operation and the path.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
         let path = path.to_owned();
         move |source| match source.kind() {
@@ -261,7 +261,7 @@ impl StoreError {
         }
     }
 
-    /// The same for SQLite, where damage and a full disk have answers of their own.
+    /// The same for SQLite; damage and a full disk have errors of their own.
     pub(crate) fn sql(doing: &'static str, path: &Path) -> impl FnOnce(rusqlite::Error) -> StoreError {
         use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase};
         let path = path.to_owned();

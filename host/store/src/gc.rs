@@ -13,18 +13,18 @@ use crate::object_store::ObjectStore;
 use crate::schema::{ARTIFACTS, JOURNAL, NO_DELETE_TRIGGER};
 use crate::state_dir::{HostLock, StateDir};
 
-/// How a content address begins, wherever it stands in a row of the journal.
+/// The beginning of a content address, in any row of the journal.
 const ADDRESS: &str = "sha256:";
-/// Hex digits behind it.
+/// Number of hex digits after it.
 const ADDRESS_DIGITS: usize = 64;
 /// The folder of the work trees.
 const TREES: &str = "trees";
-/// What a run notes of its repository, beside the work trees: names before its id.
+/// The suffixes of a run's records about its repository, next to the work trees: the run's id comes before them.
 const REPOSITORY_RECORD: [&str; 6] = [".info", ".links", ".read-of", ".refs", ".start", ".view-of"];
-/// The host's own objects of the repository, beside the work trees, which its runs share.
+/// The host's own objects of the repository, next to the work trees, which its runs share.
 const GIT_OBJECTS: &str = ".objects";
 
-/// A run, and what it takes on disk.
+/// A run, and its size on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetainedRun {
     /// Its id.
@@ -35,13 +35,13 @@ pub struct RetainedRun {
     pub last_at: UnixMs,
     /// It ended for good.
     pub ended: bool,
-    /// Its removal was begun and broke off.
+    /// Its removal was interrupted.
     pub half_removed: bool,
     /// Bytes of its rows in the journal.
     pub journal_bytes: u64,
     /// Bytes of objects that only this run refers to.
     pub artifact_bytes: u64,
-    /// Bytes of what its sessions left: what agents printed and were told.
+    /// Bytes of its sessions' files: the output and the input of agents.
     pub session_bytes: u64,
 }
 
@@ -60,7 +60,7 @@ pub struct Retention<'a> {
     objects: ObjectStore,
 }
 
-/// A part of a removal; done again, it does what is left.
+/// A step of a removal; repeated, it finishes an interrupted one.
 type RemovalStep<T> = fn(&mut T, &RunId) -> Result<(), StoreError>;
 
 impl<'a> Retention<'a> {
@@ -74,7 +74,7 @@ impl<'a> Retention<'a> {
         })
     }
 
-    /// All runs that anything is kept of, the one that was written last comes last.
+    /// All runs that have files or rows; the one with the latest entry comes last.
     pub fn runs(&self) -> Result<Vec<RetainedRun>, StoreError> {
         let journal = |e| StoreError::sql("list the runs", &self.state.journal())(e);
         let index = |e| StoreError::sql("list the artifacts", &self.state.artifact_index())(e);
@@ -128,7 +128,7 @@ impl<'a> Retention<'a> {
         Ok(runs)
     }
 
-    /// Removes a run. Done again, it does what is left.
+    /// Removes a run. Repeated, it finishes an interrupted removal.
     pub fn remove(&mut self, run: &RunId) -> Result<(), StoreError> {
         for step in Self::STEPS {
             step(self, run)?;
@@ -136,7 +136,7 @@ impl<'a> Retention<'a> {
         Ok(())
     }
 
-    /// Finishes the removals that broke off, and says which.
+    /// Finishes interrupted removals, and returns their runs.
     pub fn finish(&mut self) -> Result<Vec<RunId>, StoreError> {
         let begun = self.being_removed()?;
         for run in &begun {
@@ -145,7 +145,7 @@ impl<'a> Retention<'a> {
         Ok(begun)
     }
 
-    /// Gives the room of removed rows back to the disk; with the last run goes what runs share.
+    /// Returns the space of removed rows to the disk; with the last run, the files that runs share are removed.
     pub fn compact(&mut self) -> Result<(), StoreError> {
         if self.runs()?.is_empty() {
             remove_whole(&self.state.path().join(TREES).join(GIT_OBJECTS))?;
@@ -155,7 +155,7 @@ impl<'a> Retention<'a> {
         self.index.execute_batch("VACUUM").map_err(StoreError::sql("compact", &index))
     }
 
-    /// The order matters: what is listed goes before the list.
+    /// The order matters: the listed things are removed before the list.
     const STEPS: [RemovalStep<Self>; 5] =
         [Self::mark_for_removal, Self::remove_sessions, Self::remove_artifacts, Self::remove_rows, Self::end];
 
@@ -184,7 +184,7 @@ impl<'a> Retention<'a> {
     }
 
     fn remove_sessions(&mut self, run: &RunId) -> Result<(), StoreError> {
-        // Ids of runs come from the journal; one that could lead elsewhere has no folder here.
+        // Ids of runs come from the journal; an id that could lead to another folder has no folder here.
         if run.as_str().is_empty() || run.as_str().contains(['/', '\\']) || run.as_str().starts_with('.') {
             return Ok(());
         }
@@ -234,7 +234,7 @@ impl<'a> Retention<'a> {
     }
 }
 
-/// Everything in these rows that looks like a content address: a reference is never overlooked, whatever field it is in.
+/// Everything in these rows that looks like a content address, in any field, so that no reference is overlooked.
 fn addresses(journal: &Connection, query: &str, run: &RunId) -> rusqlite::Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     let mut statement = journal.prepare(query)?;
@@ -269,7 +269,7 @@ fn unsigned(n: Option<i64>) -> u64 {
     n.unwrap_or(0).unsigned_abs()
 }
 
-/// Bytes of all files below a folder; what cannot be looked at counts nothing.
+/// Bytes of all files below a folder; unreadable ones count as zero.
 fn size(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     entries

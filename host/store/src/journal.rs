@@ -27,7 +27,7 @@ const LOG_PAGES: u32 = 3_000;
 /// Called on the writer's thread with the ordinal of a commit, from 1. Must not panic.
 pub type CommitHook = Box<dyn Fn(u64) + Send>;
 
-/// What differs from the usual. Made for tests that kill the host between any two writes, or fill its disk.
+/// Overrides of the defaults. For tests that kill the host between any two writes, or fill its disk.
 #[derive(Default)]
 pub struct JournalOptions {
     /// Called when everything is written and not yet committed.
@@ -38,7 +38,7 @@ pub struct JournalOptions {
     pub max_pages: Option<u32>,
 }
 
-/// What the writer has done since the journal was opened.
+/// Statistics of the writer since the journal was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JournalStats {
     /// Entries committed.
@@ -50,8 +50,8 @@ pub struct JournalStats {
     pub synced_commits: u64,
 }
 
-/// The journal of a workspace: append-only, one order of entries a run. Clones share one writer; when the last one
-/// is dropped, what is queued is committed first.
+/// The journal of a workspace: append-only, with one order of entries per run. Clones share one writer; when the last clone is
+/// dropped, queued entries are committed first.
 #[derive(Clone)]
 pub struct Journal {
     path: PathBuf,
@@ -77,7 +77,7 @@ impl Journal {
     pub fn open_with(state: &StateDir, options: JournalOptions) -> Result<Self, StoreError> {
         state.expect_journal()?;
         let path = state.journal();
-        // Before anything is written into what is left of it. What cannot be read is refused below.
+        // Checked before anything is written into a damaged file. An unreadable one is refused below.
         if let Ok(conn) = JOURNAL.open_read(&path) {
             state.expect_runs(&conn)?;
         }
@@ -107,7 +107,7 @@ impl Journal {
         Ok(Self { path, writer: Some(Arc::new(handle)), idle: ReaderPool::default() })
     }
 
-    /// Opens for reading, beside a host that writes or without one. The journal must exist.
+    /// Opens for reading, with or without a host that writes. The journal must exist.
     pub fn open_read_only(state: &StateDir) -> Result<Self, StoreError> {
         let path = state.journal();
         let idle = ReaderPool::default();
@@ -115,7 +115,7 @@ impl Journal {
         Ok(Self { path, writer: None, idle })
     }
 
-    /// Where it is.
+    /// The path of its file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -165,12 +165,12 @@ impl Journal {
         Ok(digest)
     }
 
-    /// Bytes by their digest; none where they are not kept here.
+    /// Bytes by their digest; none if this journal does not have them.
     pub fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         self.reader()?.blob(digest)
     }
 
-    /// All runs, the one that was started first comes first.
+    /// All runs, oldest first.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.reader()?.runs()
     }
@@ -190,17 +190,17 @@ impl Journal {
         Ok(JournalEntries::new(self.reader()?, run.clone(), after))
     }
 
-    /// The first committed entry of a run: what it began with. No other is read.
+    /// The first committed entry of a run. No other entry is read.
     pub fn first(&self, run: &RunId) -> Result<Option<JournalEntry>, StoreError> {
         JournalEntries::first_only(self.reader()?, run.clone()).next().transpose()
     }
 
-    /// The last committed entry of a run, 0 where there is none.
+    /// The sequence number of the last committed entry of a run, 0 if there is none.
     pub fn last_seq(&self, run: &RunId) -> Result<Seq, StoreError> {
         self.reader()?.last_seq(run)
     }
 
-    /// What was written since it was opened; zeros where it was opened for reading.
+    /// Statistics since it was opened; zeros if it was opened for reading.
     pub fn stats(&self) -> JournalStats {
         let Some(writer) = &self.writer else { return JournalStats::default() };
         let counters = &writer.counters;

@@ -1,5 +1,5 @@
-//! What must survive: the journal (SQLite) and the artifact store (cap-std). Nothing here judges or performs
-//! anything, and nothing is ever rewritten: rows are added, objects are immutable.
+//! Everything that must survive: the journal (SQLite) and the artifact store (cap-std). This crate decides and performs
+//! nothing, and rewrites nothing: rows are added, objects are immutable.
 //!
 //! ```text
 //! <state root>/                     0700

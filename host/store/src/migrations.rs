@@ -82,7 +82,7 @@ fn execute(tx: &Transaction<'_>, batches: &[&str]) -> rusqlite::Result<()> {
     batches.iter().try_for_each(|batch| tx.execute_batch(batch))
 }
 
-/// Version 2 says which tool call an artifact came from and since when it is archived, and finds rows by digest.
+/// Version 2 adds the tool call and the archiving time of an artifact, and finds rows by digest.
 pub(crate) fn artifacts_v1_to_v2(tx: &Transaction<'_>, path: &Path) -> Result<(), StoreError> {
     tx.execute_batch(
         "ALTER TABLE artifact ADD COLUMN tool_call TEXT;
@@ -93,7 +93,7 @@ pub(crate) fn artifacts_v1_to_v2(tx: &Transaction<'_>, path: &Path) -> Result<()
     .map_err(StoreError::sql("bring version 1 up to date", path))
 }
 
-/// What the list of runs says after this row, as version 1 defines it.
+/// The entry in the list of runs after this row, as version 1 defines it.
 fn list_run(tx: &Transaction<'_>, run: &str, at_ms: i64, body: &Value) -> rusqlite::Result<()> {
     let word = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
     if word("/input") == Some("started") {

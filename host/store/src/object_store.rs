@@ -11,7 +11,7 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
 
 use crate::error::StoreError;
 
-/// Tells unfinished files of one process apart.
+/// Distinguishes unfinished files of one process.
 static TEMP_FILE_COUNTER: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl ObjectStore {
         Ok(Self { dir, path: path.to_owned() })
     }
 
-    /// Where an object lies. Two levels keep a folder small where there are very many.
+    /// Folder and file name of an object. Two levels keep each folder small if there are very many objects.
     fn place(digest: &Digest) -> (&str, &str) {
         digest.hex().split_at(2)
     }
@@ -43,7 +43,7 @@ impl ObjectStore {
         let io = |e| StoreError::io("keep", &path)(e);
         let (folder, file) = Self::place(digest);
         let dir = self.folder(folder).map_err(io)?;
-        // An object appears by a rename, so one that is there is whole: its length is proof enough.
+        // An object appears by a rename, so an existing one is complete: its length is proof enough.
         if dir.symlink_metadata(file).is_ok_and(|m| m.is_file() && m.len() == bytes.len() as u64) {
             return Ok(());
         }
@@ -54,13 +54,13 @@ impl ObjectStore {
         );
         let written = write_new(&dir, &unfinished, bytes).and_then(|()| dir.rename(&unfinished, &dir, file));
         if written.is_err() {
-            // What is left of it is referred to by nothing; that it cannot be removed is no second error.
+            // Nothing refers to an unfinished file, so a failed removal is not reported as a second error.
             let _ = dir.remove_file(&unfinished);
         }
         written.and_then(|()| sync(&dir)).map_err(io)
     }
 
-    /// Removes an object that nothing refers to; one that is gone already is no error.
+    /// Removes an object that nothing refers to; a missing one is not an error.
     pub(crate) fn remove(&self, digest: &Digest) -> Result<(), StoreError> {
         let (folder, file) = Self::place(digest);
         match self.dir.remove_file(Path::new(folder).join(file)) {
@@ -71,7 +71,7 @@ impl ObjectStore {
         }
     }
 
-    /// The whole object. Refuses one that has been changed.
+    /// The whole object. Refuses a changed one.
     pub(crate) fn get(&self, digest: &Digest, max_bytes: u64) -> Result<Vec<u8>, StoreError> {
         let bytes = self.range(digest, 0, max_bytes)?;
         if Digest::of(&bytes) != *digest {

@@ -14,14 +14,14 @@ use crate::error::StoreError;
 use crate::schema::JOURNAL;
 use crate::writer::last_seq;
 
-/// Rows fetched at a time: an iterator that is dropped half way leaves no reading transaction behind, so the log
-/// can always be checkpointed.
+/// Rows fetched at a time: an iterator that is dropped half way leaves no read transaction open, so the log can always be
+/// checkpointed.
 const PAGE_ROWS: i64 = 256;
 
 /// Texts of a run that are at hand while it is read: those of a few sessions. A text is a window of some KiB.
 const TEXTS: usize = 16;
 
-/// A run of the journal, as far as it is committed.
+/// A run of the journal, up to its last commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
     /// Its id.
@@ -57,7 +57,7 @@ impl ReaderPool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes it back, where it is not one too many.
+    /// Returns it to the pool, unless the pool is full.
     fn take_back(&self, conn: Connection) {
         // A journal that was not made yet may be there when it is read again.
         let is_of_file = conn.path().is_some_and(|path| !path.is_empty());
@@ -122,7 +122,7 @@ impl JournalReader {
         }
     }
 
-    /// What is kept under a digest, whatever it is.
+    /// The bytes that are stored under a digest, unchecked.
     fn unchecked(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         self.conn
             .prepare_cached("SELECT bytes FROM blob WHERE digest = ?1")
@@ -164,7 +164,7 @@ impl JournalReader {
     }
 }
 
-/// Columns that count are never negative: the writer refuses what does not fit.
+/// Columns with counts are never negative: the writer refuses values that do not fit.
 fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::unsigned_abs)
 }
@@ -199,8 +199,8 @@ impl JournalEntries {
         Self { rows: 1, ..Self::new(reader, run, Seq(0)) }
     }
 
-    /// Gives a text its body. Questions of one session have their texts in common, so what was read last is mostly what is
-    /// wanted next.
+    /// Gives a text its body. Questions of one session share their texts, so the text that was read last is mostly the next one
+    /// needed.
     fn hydrate(&mut self, text: &mut TextBlob) -> Result<(), StoreError> {
         if let Some(known) = self.texts.iter().find(|known| known.digest() == text.digest()) {
             known.clone_into(text);
@@ -228,7 +228,7 @@ impl JournalEntries {
     /// Decodes an intent of this run, the bodies of its texts included.
     ///
     /// # Errors
-    /// Those of a damaged row, and of a text that is not there or not the one that was kept.
+    /// Those of a damaged row, and of a text that is missing or has another digest.
     pub fn open(&mut self, sealed: &EncodedIntent) -> Result<Intent, StoreError> {
         let mut intent = sealed.decode(&self.run)?;
         for text in intent.action.texts_mut() {

@@ -30,8 +30,8 @@ pub(crate) const RUNS_AND_BLOBS: &str = "
     ) STRICT;
 ";
 
-/// Text and not id for the run: a row explains itself in a dump. Rows lie in the order in which they came, and an index
-/// finds those of a run: a row holds kilobytes, and a tree that is sorted by run would carry them in its inner pages and
+/// The run's text id, not a number: a row explains itself in a dump. Rows are stored in the order of their arrival, and an
+/// index finds those of a run: a row holds kilobytes, and a tree that is sorted by run would carry them in its inner pages and
 /// read them back to find the place of the next one.
 pub(crate) const ENTRIES: &str = "
     CREATE TABLE entry (
@@ -56,7 +56,7 @@ pub(crate) const NO_DELETE_TRIGGER: &str = "
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 ";
 
-/// Names and versions of artifacts; the bytes lie in files beside it.
+/// Names and versions of artifacts; the bytes are in separate files.
 pub(crate) const ARTIFACTS: SchemaCheck = SchemaCheck {
     what: "artifact index",
     application_id: 0x4261_7441, // "BatA"

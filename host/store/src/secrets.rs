@@ -1,13 +1,12 @@
-//! Secrets in text: where they are, and text without them. Judges nothing by itself: the rules are Gitleaks' and
-//! Keyhog's, two maintained sets of about 1,000 kinds together with their entropies and allow lists. Left out is what
-//! asks for the path of a file, and what finds nothing to hide (`build.rs` says which, and why). Plain passwords, which the
-//! sets leave out, have a rule of their own (`passwords.rs`).
+//! Finds secrets in text, and masks them. It has no rules of its own for them: the rules are Gitleaks' and Keyhog's, two
+//! maintained sets of about 1,000 kinds together with their entropies and allow lists. Rules that need the path of a file and
+//! rules without a secret to hide are left out (`build.rs` says which, and why). Plain passwords, which the sets do not cover,
+//! have a separate rule (`passwords.rs`).
 //!
-//! They are read at build time from crates that carry them (`rules/Cargo.toml` says which) and that are not linked:
-//! the scanners that there are as crates bring a C++ engine, a GPU's, exact versions of half a workspace, a compiler newer
-//! than ours, or few rules of their own. A text costs one pass of an Aho-Corasick automaton over the rules' keywords;
-//! the automaton is built with the first text, a rule's expression is compiled when its keywords first occur together,
-//! and runs only on texts with them.
+//! The rules are read at build time from crates that carry them (`rules/Cargo.toml` says which) and that are not linked: the
+//! scanners that are available as crates bring a C++ engine, a GPU's, exact versions of half a workspace, a compiler newer than
+//! ours, or few rules. A text costs one pass of an Aho-Corasick automaton over the rules' keywords; the automaton is built with
+//! the first text, a rule's expression is compiled when its keywords first occur together, and runs only on texts with them.
 
 mod known_secrets;
 mod passwords;
@@ -21,7 +20,7 @@ use serde::de::IgnoredAny;
 
 pub use known_secrets::register_known;
 
-/// A longer text is scanned in pieces of this size, so that what a text costs stays proportional to it.
+/// A longer text is scanned in pieces of this size, so that the cost stays proportional to the text.
 const PIECE_BYTES: usize = 256 * 1024;
 /// Neighbouring pieces share this much: more than any key, less than a certificate chain.
 const OVERLAP_BYTES: usize = 8 * 1024;
@@ -54,7 +53,7 @@ pub fn scan(text: &str) -> Vec<SecretMatch> {
         }
         start = text.floor_char_boundary(end - OVERLAP_BYTES);
     }
-    // A rule for one kind says more than the one for anything that looks like a key.
+    // A rule for one kind is more specific than one for anything that looks like a key.
     found.sort_by_key(|f: &SecretMatch| (f.span.start, is_generic(f.kind), std::cmp::Reverse(f.span.end)));
     let mut apart: Vec<SecretMatch> = Vec::with_capacity(found.len());
     for next in found {
@@ -71,13 +70,13 @@ pub fn scan(text: &str) -> Vec<SecretMatch> {
     apart
 }
 
-/// The text with a note in place of each secret: "[secret: aws-access-token]". What is masked once stays as it is.
+/// Replaces each secret of the text with a note: "[secret: aws-access-token]". Masking a masked text changes nothing.
 pub fn mask(text: &str) -> Cow<'_, str> {
     replace(text, scan(text))
 }
 
-/// The same for a line of an agent's stream. Where it is JSON it stays JSON of the same shape: only the inside of its
-/// strings changes, and what a string holds is looked at with its escapes undone, too.
+/// The same for a line of an agent's stream. JSON stays JSON of the same shape: only the inside of its strings changes, and
+/// strings are scanned with their escapes decoded, too.
 pub fn mask_line(line: &str) -> Cow<'_, str> {
     if !line.trim_start().starts_with(['{', '[']) || serde_json::from_str::<IgnoredAny>(line).is_err() {
         return mask(line);
@@ -96,7 +95,7 @@ pub fn mask_line(line: &str) -> Cow<'_, str> {
     mask_escaped(replace(line, changes))
 }
 
-/// Masks what is only seen once the escapes of a string are undone, a key in a program that was written for example.
+/// Masks secrets that appear only when the escapes of a string are decoded, for example a key in the source of a program.
 fn mask_escaped(line: Cow<'_, str>) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
@@ -138,7 +137,7 @@ fn strings(json: &str) -> Vec<Range<usize>> {
     strings
 }
 
-/// A part of a string, made larger where it would cut an escape in two.
+/// A part of a string, extended if it would cut an escape in two.
 fn whole_escapes(json: &str, string: &Range<usize>, part: Range<usize>) -> Range<usize> {
     let bytes = json.as_bytes();
     let (mut start, mut end) = (part.start, part.end);

@@ -1,5 +1,5 @@
-//! The folder outside the workspace where everything that must survive is kept, and the lock that lets one host at
-//! a time work there. Nothing here is inside the workspace: an agent may `git clean -fdx` it.
+//! The folder outside the workspace that holds everything that must survive, and the lock that lets one host at a time work
+//! there. It is not inside the workspace: an agent may run `git clean -fdx` there.
 
 use std::fs::{DirBuilder, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
@@ -19,7 +19,7 @@ use crate::error::StoreError;
 /// and leave room for the control socket, whose whole path may have 107 bytes.
 const KEY_DIGITS: usize = 16;
 
-/// How long a lock is waited for whose holder is gone.
+/// How long to wait for a lock whose holder has ended.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often it is tried.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
@@ -32,7 +32,7 @@ pub struct StateDir {
     workspace: PathBuf,
 }
 
-/// What a state root holds.
+/// The states below a state root.
 #[derive(Debug, Default)]
 pub struct FoundStates {
     /// By the path of the folder.
@@ -42,9 +42,9 @@ pub struct FoundStates {
 }
 
 impl StateDir {
-    /// Opens the state of `workspace` under `state_root`, and makes the folders that are missing (0700).
+    /// Opens the state of `workspace` under `state_root`, and creates missing folders (0700).
     ///
-    /// Fails where the workspace does not exist, or where another user owns or may write the root or the folder.
+    /// Fails if the workspace does not exist, or if another user owns or may write the root or the folder.
     pub fn open(state_root: &Path, workspace: &Path) -> Result<Self, StoreError> {
         let this = Self::locate(state_root, workspace)?;
         for folder in
@@ -59,7 +59,7 @@ impl StateDir {
         Ok(this)
     }
 
-    /// The same without making anything: none where no host has worked in this workspace yet.
+    /// The same without creating anything: none if no host has worked in this workspace yet.
     pub fn find(state_root: &Path, workspace: &Path) -> Result<Option<Self>, StoreError> {
         let this = Self::locate(state_root, workspace)?;
         if !this.path.exists() {
@@ -71,8 +71,8 @@ impl StateDir {
         Ok(Some(this))
     }
 
-    /// The state of every workspace below a state root in which a host has worked, by the path of its folder there. Empty where
-    /// this is no state root. One that cannot be read is left out. Makes nothing.
+    /// The state of every workspace below a state root in which a host has worked, by the path of its folder there. Empty if
+    /// this is not a state root. Unreadable ones are left out. Creates nothing.
     ///
     /// # Errors
     /// [`StoreError::Io`] for a path that has no absolute form.
@@ -80,7 +80,7 @@ impl StateDir {
         Ok(Self::find_all(state_root)?.states)
     }
 
-    /// The same, with those that cannot be read. A folder that is gone before it is looked at is in neither list.
+    /// The same, with the unreadable ones. A folder that disappears before it is read is in neither list.
     ///
     /// # Errors
     /// As for [`StateDir::all_below`].
@@ -100,7 +100,7 @@ impl StateDir {
         Ok(found)
     }
 
-    /// The state in a folder below a state root; none in one of another kind, or where no journal has been made yet.
+    /// The state in a folder below a state root; none if the folder is of another kind or has no journal yet.
     fn found_at(root: &Path, path: &Path) -> Result<Option<Self>, StoreError> {
         let name = path.file_name().unwrap_or_default().as_bytes();
         let is_state = name.len() == KEY_DIGITS && name.iter().all(u8::is_ascii_hexdigit);
@@ -150,7 +150,8 @@ impl StateDir {
         self.path.join("journal.sqlite")
     }
 
-    /// Refuses a journal that is gone although sessions of runs have left their folders. One that was just made has its content in its log.
+    /// Refuses a missing or empty journal if sessions of runs have left their folders. A new journal has its content in its
+    /// log.
     ///
     /// # Errors
     /// [`StoreError::Lost`].
@@ -166,8 +167,8 @@ impl StateDir {
         }
     }
 
-    /// Refuses a journal without a run although sessions of runs have left their folders: its log was lost, or what stood behind its first
-    /// page.
+    /// Refuses a journal without a run if sessions of runs have left their folders: its log was lost, or everything after its
+    /// first page.
     pub(crate) fn expect_runs(&self, journal: &Connection) -> Result<(), StoreError> {
         if !self.has_sessions() {
             return Ok(());
@@ -197,17 +198,17 @@ impl StateDir {
         self.path.join("artifacts")
     }
 
-    /// What one host at a time holds.
+    /// The lock file; one host at a time holds the lock.
     pub fn lock_file(&self) -> PathBuf {
         self.path.join("lock")
     }
 
-    /// Where the running host listens.
+    /// The socket of the running host.
     pub fn control_socket(&self) -> PathBuf {
         self.path.join("control.sock")
     }
 
-    /// A folder for what belongs to single sessions.
+    /// The folder of the sessions' own folders.
     pub fn sessions(&self) -> PathBuf {
         self.path.join("sessions")
     }
@@ -217,12 +218,12 @@ impl StateDir {
         Self::aot_cache_below(&self.root)
     }
 
-    /// The same, where no workspace is meant.
+    /// The same for a root without a workspace.
     pub fn aot_cache_below(root: &Path) -> PathBuf {
         root.join("aot")
     }
 
-    /// Takes the workspace for this process until the lock is dropped, or the process is gone however it ended.
+    /// Takes the workspace for this process until the lock is dropped or the process ends in any way.
     pub fn lock(&self) -> Result<HostLock, StoreError> {
         let path = self.lock_file();
         let mut file = OpenOptions::new()
@@ -247,7 +248,7 @@ impl StateDir {
                 Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path)(e)),
             }
         }
-        // The file stays when the lock is gone: removing it would let two hosts lock two files of one name.
+        // The file stays when the lock is released: removing it would let two hosts lock two files of one name.
         let pid = format!("{}\n", std::process::id());
         file.set_len(0)
             .and_then(|()| file.rewind())
@@ -263,15 +264,15 @@ pub struct HostLock {
     _file: File,
 }
 
-/// Whether the holder is gone. A host that is killed while it starts a process leaves the lock to the copy of itself that has not
-/// become that process yet, for a moment.
+/// Whether the holder has ended. If a host is killed while it starts a process, its forked copy, which has not yet executed
+/// that process, holds the lock for a moment.
 fn is_left_behind(held: &StoreError) -> bool {
     let StoreError::Locked { pid: Some(pid), .. } = held else { return false };
     let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
-/// Reads what the holder wrote down; it wrote when it took the lock, so the file's time tells since when.
+/// Reads the holder's process id; the holder wrote it when it took the lock, so the file's time is the start of the lock.
 fn held_by(file: &mut File) -> StoreError {
     let mut text = String::new();
     let pid = match file.rewind().and_then(|()| (&mut *file).take(32).read_to_string(&mut text)) {
@@ -288,7 +289,7 @@ fn held_by(file: &mut File) -> StoreError {
     StoreError::Locked { pid, since: pid.and(since) }
 }
 
-/// Writes a small private file where there is none.
+/// Writes a small private file if it does not exist.
 fn write_note(path: &Path, text: &[u8]) -> Result<(), StoreError> {
     if path.exists() {
         return Ok(());
@@ -303,7 +304,7 @@ fn write_note(path: &Path, text: &[u8]) -> Result<(), StoreError> {
         .map_err(StoreError::io("write", path))
 }
 
-/// Makes a folder and its parents where they are missing, readable by this user alone.
+/// Creates a folder and its missing parents, readable by this user alone.
 fn make_private(folder: &Path) -> Result<(), StoreError> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::io("create", folder))?;
     require_private(folder)

@@ -1,5 +1,5 @@
-//! The one thread that writes the journal. It takes what the producers queued, commits it together, and answers
-//! each of them: sixteen that wait share one sync of the disk.
+//! The only thread that writes the journal. It takes the queued jobs of the producers, commits them together, and answers each
+//! of them: sixteen waiting producers share one sync of the disk.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,12 @@ use crate::entry::{FORMAT, JournalRow, RunIndexUpdate};
 use crate::error::StoreError;
 use crate::journal::JournalOptions;
 
-/// Longest that telemetry waits for company. A person who looks at the journal does not notice it.
+/// Longest time that telemetry waits to be committed together with other entries. A user who reads the journal does not notice
+/// it.
 const TELEMETRY_WAIT: Duration = Duration::from_millis(50);
 /// Telemetry rows that are committed without waiting longer.
 const TELEMETRY_ROWS: usize = 256;
-/// Rows in one commit: bounds how long the first producer waits for those behind it.
+/// Rows in one commit: bounds how long the first producer waits for later ones.
 const COMMIT_ROWS: usize = 1024;
 /// Appends that may wait in the queue; a caller that comes after that waits too.
 pub(crate) const QUEUE_JOBS: usize = 1024;
@@ -62,7 +63,7 @@ impl WriterWork {
     }
 }
 
-/// What the writer has done so far.
+/// Statistics of the writer.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) rows: AtomicU64,
@@ -84,7 +85,7 @@ pub(crate) struct JournalWriter {
 pub(crate) type LastSeqByRun = HashMap<RunId, Seq>;
 
 impl JournalWriter {
-    /// Works until the last producer is gone and the queue is empty.
+    /// Works until the last producer has ended and the queue is empty.
     pub(crate) fn run(mut self, queue: &Receiver<WriterJob>) {
         while let Ok(first) = queue.recv() {
             let jobs = collect(first, queue);
@@ -92,8 +93,8 @@ impl JournalWriter {
         }
     }
 
-    /// Commits all jobs together; where that fails, each alone, so that each gets its own answer and an append that is
-    /// refused takes no other with it.
+    /// Commits all jobs together; if that fails, each alone, so that each gets its own answer and a refused append does not
+    /// affect the others.
     fn commit(&mut self, jobs: Vec<WriterJob>) {
         let together = self.write_all(&jobs);
         for job in jobs {
@@ -120,7 +121,7 @@ impl JournalWriter {
     fn write_all(&mut self, jobs: &[WriterJob]) -> Result<(), StoreError> {
         let written = self.transact(jobs);
         if written.is_err() {
-            // What it says of them did not come to be.
+            // The entries of the failed transaction do not exist.
             self.ends.clear();
         }
         written
@@ -274,7 +275,7 @@ fn insert(conn: &Connection, run: &RunId, row: &JournalRow, path: &Path) -> Resu
     Ok(())
 }
 
-/// Sequence number of a run's last row, 0 where there is none.
+/// Sequence number of a run's last row, 0 if there is none.
 pub(crate) fn last_seq(conn: &Connection, run: &RunId) -> rusqlite::Result<Seq> {
     let last: Option<i64> = conn
         .prepare_cached("SELECT max(seq) FROM entry WHERE run = ?1")?

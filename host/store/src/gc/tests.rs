@@ -1,5 +1,5 @@
-//! Removing runs from stores of any shape, broken off anywhere: what another run refers to stays, and nothing of the
-//! removed one is left.
+//! Removing runs from random stores, interrupted at any step: objects of other runs stay, and nothing of the removed run
+//! remains.
 
 use baton_core::{Input, JournaledInput, Seq, Workflow};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn run_id(n: usize) -> RunId {
     RunId::new(format!("r{n}"))
 }
 
-/// A run that names one blob of its own and one that it may share, with artifacts by number: equal numbers, equal bytes.
+/// A run that names one unique blob and one that other runs may share, with artifacts by number: equal numbers, equal bytes.
 fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
     let journal = Journal::open(state).unwrap();
     let run = run_id(n);

@@ -1,4 +1,4 @@
-//! Values that the host hands to agents by name: it knows them exactly, whatever they look like. They live as long as the process.
+//! Values that the host hands to agents by name: it knows them exactly, of any form. They live as long as the process.
 
 use std::path::Path;
 use std::sync::{PoisonError, RwLock};

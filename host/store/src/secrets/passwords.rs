@@ -1,6 +1,6 @@
-//! Plain passwords: what a name such as `password` or `DB_PASS` is set to. The sets of rules leave these out or want
-//! more of a key than people choose. A value counts only if it looks chosen: not a placeholder, a type, a reference to
-//! another place, or a piece of code.
+//! Plain passwords: the values of names such as `password` or `DB_PASS`. The sets of rules leave these out, or ask for stronger
+//! keys than people choose. A value counts only if it looks chosen: not a placeholder, a type, a reference to another place, or
+//! a piece of code.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,16 +9,16 @@ use regex::Regex;
 
 use super::SecretMatch;
 
-/// The kind of what is found here. Every rule of a set knows more.
+/// The kind of these secrets. Every rule of a set is more specific.
 pub(super) const KIND: &str = "generic-password";
 
 /// Least bytes of a password in quotes, and of one without them.
 const QUOTED_BYTES: usize = 6;
 const BARE_BYTES: usize = 8;
-/// What is longer is no password that a person chose.
+/// A longer value is not a password that a person chose.
 const MOST_BYTES: usize = 128;
 
-/// The end of a name, and what sets it.
+/// The end of a name, and the operator that assigns the value.
 static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?i)(passw(?:or)?d|passphrase|passcode|pass|pwd)\\?["'`]?[ \t]*(?:=>|:=|==?|:)[ \t]*"#)
         .expect("the expression is part of the program")
@@ -83,13 +83,13 @@ pub(super) fn scan(piece: &str, offset: usize, found: &mut Vec<SecretMatch>) {
     }
 }
 
-/// "pass" and "pwd" alone are other words ("pass: 12 tests", `PWD=/home`); behind a separator they are names.
+/// "pass" and "pwd" alone are other words ("pass: 12 tests", `PWD=/home`); after a separator they are names.
 fn is_name(before: &str, name: &str) -> bool {
     let is_short = name.eq_ignore_ascii_case("pass") || name.eq_ignore_ascii_case("pwd");
     !is_short || before.ends_with(['_', '-'])
 }
 
-/// Where the value stands that begins at `from`, if it is a password.
+/// The range of the value that begins at `from`, if it is a password.
 fn value(piece: &str, from: usize) -> Option<Range<usize>> {
     let rest = &piece[from..];
     // In a string of JSON the quotes are escaped.

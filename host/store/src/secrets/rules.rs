@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::SecretMatch;
 
-/// Three of the expressions need more than the 10 MiB that the crate allows by itself; none needs as much as this.
+/// Three of the expressions need more than the crate's default limit of 10 MiB; none needs as much as this.
 const PROGRAM_BYTES: usize = 64 * 1024 * 1024;
 
 static RULES: LazyLock<SecretRules> = LazyLock::new(|| {
@@ -20,7 +20,7 @@ static RULES: LazyLock<SecretRules> = LazyLock::new(|| {
     SecretRules::of(file)
 });
 
-/// What the build script wrote.
+/// The file that the build script wrote.
 #[derive(Deserialize)]
 struct RuleFile {
     rules: Vec<RawRule>,
@@ -54,7 +54,7 @@ struct RawAllowList {
     words: Vec<String>,
 }
 
-/// What of a match an allow list looks at.
+/// The part of a match that an allow list checks.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum AllowTarget {
@@ -82,8 +82,8 @@ struct AllowList {
     words: OnceLock<Option<AhoCorasick>>,
 }
 
-/// An expression that is compiled when it is needed first. One that this version of `regex` does not take matches
-/// nothing; a test holds that there is none.
+/// An expression that is compiled on first use. If this version of `regex` rejects it, it matches nothing; a test verifies that
+/// no expression is rejected.
 #[derive(Default)]
 struct LazyRegex(OnceLock<Option<Regex>>);
 
@@ -139,7 +139,7 @@ pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
     RULES.rules.iter().map(|rule| rule.raw.id.as_str())
 }
 
-/// Adds what all rules find in a piece that begins at `offset` of its text.
+/// Adds the matches of all rules in a piece that begins at `offset` of its text.
 pub(super) fn scan(piece: &str, offset: usize, found: &mut Vec<SecretMatch>) {
     let rules: &'static SecretRules = &RULES;
     let mut met = vec![0_u8; rules.rules.len()];
@@ -200,7 +200,7 @@ impl AllowList {
                 regex.get(pattern).is_some_and(|regex| regex.is_match(target.as_bytes()))
             })
         };
-        // Words are looked for in the secret, whatever the expressions look at.
+        // Words are searched in the secret, regardless of the target of the expressions.
         let has_word = || {
             let words = self.words.get_or_init(|| {
                 let mut builder = AhoCorasick::builder();
@@ -216,12 +216,12 @@ impl AllowList {
     }
 }
 
-/// An expression over bytes may stop within a character; the whole of it belongs to what was found.
+/// An expression over bytes may stop within a character; the whole character belongs to the match.
 fn characters(text: &str, bytes: Range<usize>) -> Range<usize> {
     text.floor_char_boundary(bytes.start)..text.ceil_char_boundary(bytes.end)
 }
 
-/// The lines that a match lies in.
+/// The lines that contain a match.
 fn line_of<'a>(text: &'a str, span: &Range<usize>) -> &'a str {
     let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[span.end..].find('\n').map_or(text.len(), |at| span.end + at);

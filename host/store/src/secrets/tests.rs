@@ -1,4 +1,4 @@
-//! The gate of the secret scanner: samples of every kind are caught, look-alikes are not, and JSON stays JSON.
+//! The acceptance test of the secret scanner: samples of every kind are caught, look-alikes are not, and JSON stays JSON.
 
 use proptest::prelude::*;
 use regex_syntax::ParserBuilder;
@@ -12,8 +12,8 @@ use super::*;
 /// Samples of a kind, each with a seed of its own.
 const SAMPLES_EACH: u64 = 3;
 
-/// Makes texts that an expression describes, as Gitleaks makes its own test vectors: nothing that looks like a secret
-/// has to lie in the repository.
+/// Generates texts that match an expression, as Gitleaks generates its own test vectors, so that the repository contains
+/// nothing that looks like a secret.
 struct Sampler(u64);
 
 impl Sampler {
@@ -53,7 +53,7 @@ impl Sampler {
                     all.filter_map(|c| u8::try_from(c).ok()).filter(u8::is_ascii_graphic).collect();
                 out.push(match printable.len() {
                     0 => b' ',
-                    // Any character at all: the rule's author wrote a dot and meant one, as in "hooks.slack.com".
+                    // Any character at all: the rule's author wrote an unescaped dot, as in "hooks.slack.com".
                     90.. => b'.',
                     n => printable[self.below(n)],
                 });
@@ -83,7 +83,7 @@ impl SampleSeed {
     }
 }
 
-/// What Keyhog tests one of its kinds with.
+/// Keyhog's test vectors of one kind.
 #[derive(Deserialize)]
 struct SecretVectorKind {
     kind: String,
@@ -189,7 +189,7 @@ fn what_was_caught_is_gone_from_text_and_from_json() {
     }
 }
 
-/// Hex digits that are no secret.
+/// Hex digits that are not a secret.
 fn hex(n: usize) -> String {
     let digest = baton_core::Digest::of(n.to_string().as_bytes());
     digest.hex().chars().cycle().take(n).collect()
@@ -327,7 +327,7 @@ fn a_key_that_a_tool_printed_with_escapes_is_masked_too() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a line is: JSON stays JSON of the same shape, what was masked stays masked, and nothing panics.
+    /// For any line: JSON stays JSON of the same shape, masked text stays masked, and nothing panics.
     #[test]
     fn masking_keeps_json_and_is_done_once(
         before in "[ -~\\nüß\u{1F600}\"\\\\]{0,40}", after in "[ -~\\nüß\"\\\\]{0,40}", which in 0_usize..600,

@@ -112,7 +112,7 @@ fn what_cannot_be_saved_is_refused() {
 
 #[test]
 fn a_link_leads_nowhere_outside() {
-    // C6: no path can leave the store, whatever lies in it.
+    // C6: no path can lead out of the store, even with symlinks in it.
     let place = StoreFixture::new();
     let store = ArtifactStore::open(&place.state).unwrap();
     let outside = place.folder.path().join("outside");
@@ -137,7 +137,7 @@ fn an_object_that_was_changed_is_not_served() {
     let path = place.state.artifacts().join(folder).join(file);
     std::fs::write(&path, "lies").unwrap();
     assert!(matches!(store.read(&saved.digest), Err(StoreError::DigestMismatch { .. })));
-    // One that was cut short is written again when its bytes come again.
+    // A truncated object is written again when its bytes are saved again.
     std::fs::write(&path, "te").unwrap();
     assert_eq!(store.save(&run, note("a.md", "text")).unwrap(), saved);
     assert_eq!(store.read(&saved.digest).unwrap(), b"text");

@@ -1,5 +1,5 @@
-//! A host that is killed: at every commit, what lies on disk is a prefix of what was appended, cut between two
-//! appends, and holds everything that was confirmed.
+//! A killed host: at every commit, the rows on disk are a prefix of the appended ones, cut between two appends, and include
+//! everything that was confirmed.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ struct AppendStep {
     durable: bool,
 }
 
-/// What was on disk at one moment, and how many entries of each run had been confirmed until then.
+/// The state on disk at one moment, and the number of confirmed entries of each run at that moment.
 type CrashState = (StateDir, [u64; 3]);
 
 fn steps() -> impl Strategy<Value = Vec<AppendStep>> {
@@ -39,7 +39,7 @@ fn entries(run: &RunId, last: u64, count: u64) -> Vec<JournalEntry> {
     (last + 1..=last + count).map(entry).collect()
 }
 
-/// What a machine finds after a SIGKILL at this moment: the files as they are.
+/// The state on disk after a SIGKILL at this moment: the files as they are.
 fn copy_files(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
@@ -79,7 +79,7 @@ proptest! {
         };
         let journal = Journal::open_with(&place.state, options).unwrap();
 
-        // What each run looks like after each append.
+        // The lengths of each run after each append.
         let (mut last, mut cuts) = ([0_u64; 3], [vec![0_u64], vec![0], vec![0]]);
         for AppendStep { run, entries: count, durable } in &steps {
             let new = entries(&runs[*run], last[*run], *count);

@@ -1,4 +1,4 @@
-//! The journal's format over time: golden rows, the way from version 0, and files that must be left alone.
+//! The journal's format over time: golden rows, the migration from version 0, and files that must be left alone.
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{StoreFixture, read, samples, text_entry};
 
-/// Every kind of entry as format 1 writes it, one row a line. Rows like these lie in journals that people keep.
+/// Every kind of entry as format 1 writes it, one row a line. Journals of users contain such rows.
 const GOLDEN_V1: &str = include_str!("../../../../tests/fixtures/store/rows-v1.jsonl");
 /// The same run as version 0 kept it: a dump of its tables.
 const GOLDEN_V0: &str = include_str!("../../../../tests/fixtures/store/journal-v0.sql");
@@ -70,7 +70,7 @@ fn rows_of_format_1_are_read_as_ever() {
     assert_eq!(read(&Journal::open_read_only(&place.state).unwrap(), &samples::run()), entries);
 }
 
-/// Run with `--ignored` after adding samples; the diff of the golden file is then what the review looks at.
+/// Run with `--ignored` after adding samples; then review the diff of the golden file.
 #[test]
 #[ignore = "writes the golden file"]
 fn record_golden_rows() {
@@ -288,7 +288,8 @@ fn a_row_that_is_missing_or_unreadable_is_named() {
 
 #[test]
 fn a_journal_that_has_lost_its_runs_beside_their_sessions_is_missed() {
-    // D8: a young journal is in its log alone; without it, and cut behind its first page, it counted as one in which nothing has run.
+    // D8: a new journal is in its log alone; without the log, or cut after its first page, it counted as one in which nothing
+    // has run.
     let place = StoreFixture::new();
     let lost = || {
         let opened = [Journal::open(&place.state).err(), Journal::open_read_only(&place.state).err()];

@@ -1,5 +1,5 @@
-//! Kinds of entries that came after the golden file of format 1: each with every field filled, and how it is written. What is
-//! added goes to the end.
+//! Kinds of entries that are newer than the golden file of format 1: each with every field filled, and its written form. Add
+//! new kinds at the end.
 
 use std::path::Path;
 
@@ -179,7 +179,7 @@ fn of_policies() -> Vec<Input> {
     ]
 }
 
-/// What a workflow may say that it could not before.
+/// A workflow with settings that it could not have before.
 fn workflow() -> Workflow {
     let objective = Objective {
         id: "lexer".into(),
@@ -354,7 +354,7 @@ fn entries() -> Vec<JournalEntry> {
 fn written() -> Vec<Value> {
     let runs =
         [(run(), entries()), ("in-experiment".into(), in_experiment()), ("imported".into(), imported())];
-    // Rows lie in the order of their numbers: what came later has a journal of its own.
+    // Rows are stored in the order of their numbers: newer kinds have a separate journal.
     let later = [("committed".into(), committed())];
     [rows_of(&runs), rows_of(&later)].concat()
 }
@@ -378,7 +378,7 @@ fn later_rows_are_written_as_ever_and_read_back() {
     assert_eq!(written.len(), golden.len());
 }
 
-/// Run with `--ignored` after adding kinds; the diff of the golden file is then what the review looks at.
+/// Run with `--ignored` after adding kinds; then review the diff of the golden file.
 #[test]
 #[ignore = "writes the golden file"]
 fn record_later_golden_rows() {

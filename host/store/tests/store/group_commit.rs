@@ -1,4 +1,4 @@
-//! What a commit costs and who shares it: only what must survive waits for the disk.
+//! The cost of a commit, and the appends that share it: only entries that must survive wait for the disk.
 
 use std::sync::mpsc::channel;
 

@@ -1,4 +1,4 @@
-//! Appending and reading back: order, bodies, the list of runs, and what is refused.
+//! Appending and reading back: order, bodies, the list of runs, and refused appends.
 
 use std::sync::mpsc::channel;
 
@@ -65,7 +65,7 @@ fn as_intent(entry: &JournalEntry) -> Option<&Intent> {
 
 #[test]
 fn a_row_holds_references_and_the_body_is_kept_once() {
-    // D6: an entry is small, whatever it refers to.
+    // D6: an entry is small, however large the content that it refers to.
     let place = StoreFixture::new();
     let run = RunId::new("r");
     let body = "x".repeat(100_000);

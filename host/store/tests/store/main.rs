@@ -19,9 +19,9 @@ use baton_core::{Input, JournaledInput, RunId, Seq, SessionId, UnixMs, Workflow}
 use baton_store::{Durability, Journal, JournalEntry, JournalOptions, StateDir, StoreError};
 use tempfile::TempDir;
 
-/// A state directory of its own, gone with the test.
+/// A private state directory, removed after the test.
 struct StoreFixture {
-    /// Root of the state and the workspace beside it.
+    /// Root of the state and the workspace next to it.
     folder: TempDir,
     state: StateDir,
 }
@@ -39,8 +39,8 @@ impl StoreFixture {
         Journal::open(&self.state).unwrap()
     }
 
-    /// A journal whose first commit, of `run`'s first entry, is under way and held: whatever is queued until the
-    /// sender lets go shares the second one.
+    /// A journal whose first commit, of `run`'s first entry, is in progress and held: everything queued before the sender sends
+    /// shares the second commit.
     fn held_journal(&self, run: &RunId) -> (Journal, Sender<()>) {
         let ((tell, reached), (let_go, held)) = (channel(), channel());
         let hook = Box::new(move |ordinal| {
@@ -77,7 +77,7 @@ fn started(run: &RunId) -> JournalEntry {
     )
 }
 
-/// What an agent said: the usual telemetry.
+/// A text of an agent: the usual telemetry.
 fn text_entry(seq: u64, text: &str) -> JournalEntry {
     let event = AgentEvent::Text { text: text.to_owned() };
     input(seq, Input::Agent { session: SessionId::new("s1"), event })

@@ -1,4 +1,4 @@
-//! One entry of every kind that a journal holds, with every field filled: what the golden files are made of.
+//! One entry of every kind of the journal, with every field filled: the content of the golden files.
 
 use std::collections::BTreeMap;
 

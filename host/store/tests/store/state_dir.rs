@@ -1,4 +1,4 @@
-//! Where state lies, who may touch it, and that one host at a time works on it.
+//! The location of the state, its permissions, and that one host at a time works on it.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +27,7 @@ fn a_workspace_has_one_folder_however_it_is_named() {
     let other = place.folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
     assert_eq!(StateDir::find(&root, &other).unwrap(), None, "looking makes nothing");
-    // The workspace, the shared cache, and what keeps git away.
+    // The workspace, the shared cache, and the file that makes git ignore the folder.
     assert_eq!(std::fs::read_dir(&root).unwrap().count(), 3);
     assert_ne!(StateDir::open(&root, &other).unwrap().path(), place.state.path());
     assert!(matches!(StateDir::open(&root, &root.join("absent")), Err(StoreError::Io { .. })));
@@ -148,7 +148,7 @@ fn a_folder_that_cannot_be_read_hides_no_other() {
     std::fs::set_permissions(&open, Permissions::from_mode(0o722)).unwrap();
     let no_note = make("00000000000000bb");
     std::fs::create_dir(no_note.join("workspace")).unwrap();
-    // What is not yet a state, has just gone, or is none.
+    // A folder that is not yet a state, one that has just disappeared, and one of another kind.
     make("00000000000000cc");
     std::os::unix::fs::symlink("gone", root.join("00000000000000dd")).unwrap();
     std::fs::create_dir_all(make("other").join("workspace")).unwrap();
