@@ -10,17 +10,17 @@ use crate::error::{RegistryError, said};
 use crate::oci_reference::OciReference;
 use crate::policy_reference::COMPONENT_BYTES_MAX;
 
-/// What a manifest is.
+/// The media type of a manifest.
 pub const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
-/// What its config is.
+/// The media type of its config.
 pub const CONFIG_TYPE: &str = "application/vnd.wasm.config.v0+json";
-/// What its layer is.
+/// The media type of its layer.
 pub const COMPONENT_TYPE: &str = "application/wasm";
 
 /// When every config was made: a time of its own would give the same component another digest at each push.
 const CREATED: &str = "1970-01-01T00:00:00Z";
 
-/// Largest config: names of imports and exports, and what other tools add.
+/// Largest config: names of imports and exports, and the additions of other tools.
 pub(crate) const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A policy, ready to be pushed.
@@ -31,7 +31,7 @@ pub struct PolicyArtifact {
     pub(crate) manifest: Vec<u8>,
 }
 
-/// What a blob is, and how large.
+/// The media type, digest and size of a blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Descriptor {
@@ -85,12 +85,12 @@ impl PolicyArtifact {
         Self { component, config, manifest }
     }
 
-    /// The digest of its manifest: what pins name.
+    /// The digest of its manifest, which pins name.
     pub fn digest(&self) -> Digest {
         Digest::of(&self.manifest)
     }
 
-    /// The digest of its component: what decides.
+    /// The digest of its component, the bytes that the engine runs.
     pub fn component(&self) -> Digest {
         Digest::of(&self.component)
     }
@@ -171,7 +171,7 @@ impl Manifest {
     }
 }
 
-/// What a document says it is: looked at first, since an index has other fields.
+/// The media type that a document declares: checked first, since an index has other fields.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DocumentMediaType {
@@ -214,7 +214,7 @@ mod tests {
         "oci://example.org/a:1".parse().unwrap()
     }
 
-    // M6: what other tools read, written down byte by byte.
+    // M6: the format that other tools read, written down byte by byte.
     #[test]
     fn the_same_component_gives_the_same_manifest() {
         let artifact = artifact();

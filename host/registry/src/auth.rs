@@ -15,7 +15,7 @@ const TOKEN_BYTES_MAX: u64 = 256 * 1024;
 /// Who asks, as token servers have it.
 const CLIENT: &str = "baton";
 
-/// What is to be done with a repository.
+/// The access that a request to a repository needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RegistryAccess {
     Pull,
@@ -39,7 +39,7 @@ pub(crate) enum Challenge {
 }
 
 impl Challenge {
-    /// Reads one; nothing where it is of another kind.
+    /// Parses one; none if it is of another kind.
     pub(crate) fn parse(header: &str) -> Option<Self> {
         let (scheme, rest) = header.trim().split_once(' ').unwrap_or((header.trim(), ""));
         if scheme.eq_ignore_ascii_case("basic") {
@@ -76,7 +76,7 @@ struct TokenResponse {
     access_token: String,
 }
 
-/// The `Authorization` that answers a challenge; nothing where there are no credentials and none would be given a token.
+/// The `Authorization` that answers a challenge; none if there are no credentials and no token is issued without them.
 pub(crate) fn answer(
     http: &HttpClient,
     challenge: &Challenge,
@@ -126,7 +126,7 @@ pub(crate) fn answer(
     }
     let token: Option<TokenResponse> = serde_json::from_slice(&answer.body).ok();
     let token = token.map(|token| if token.token.is_empty() { token.access_token } else { token.token });
-    // A token goes into a header, where only visible characters may stand.
+    // A token becomes a header, which may have only visible characters.
     Ok(token
         .filter(|t| !t.is_empty() && t.bytes().all(|b| b.is_ascii_graphic()))
         .map(|t| format!("Bearer {t}")))

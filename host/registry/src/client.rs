@@ -1,5 +1,5 @@
-//! Asks a registry: pull, push, signatures, by the distribution protocol. Checks the digest of everything that comes and keeps
-//! nothing; whether it is believed is `trust.rs`'s to say, and what is kept `content_store.rs`'s.
+//! The client of a registry: pull, push, signatures, by the distribution protocol. Checks the digest of everything it receives
+//! and stores nothing: `trust.rs` decides about trust, `content_store.rs` stores.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -25,10 +25,10 @@ const MANIFEST_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most signatures of one policy that are read: each costs a request, and a policy has a few publishers at most.
 const SIGNATURES_MAX: usize = 32;
 
-/// How a registry is asked.
+/// Options of the client.
 #[derive(Clone, Debug, Default)]
 pub struct ClientOptions {
-    /// Where credentials are looked for.
+    /// The source of credentials.
     pub credentials: RegistryCredentials,
     /// "host:port" of registries that are asked by plain HTTP. This machine always is.
     pub plain_http: Vec<String>,
@@ -68,7 +68,7 @@ impl RegistryClient {
         }
     }
 
-    /// Fetches a policy. A tag leads to whatever is there now.
+    /// Fetches a policy. A tag is resolved to its current manifest.
     pub fn pull(&self, reference: &OciReference) -> Result<PulledPolicy, RegistryError> {
         let (manifest_bytes, digest) = self.manifest(reference)?;
         let manifest = Manifest::parse(&manifest_bytes, reference)?;
@@ -102,7 +102,7 @@ impl RegistryClient {
         Ok(digest)
     }
 
-    /// The signatures of a manifest: what lies under the tag that cosign gives them. None is believed here.
+    /// The signatures of a manifest: the content of the tag that cosign gives them. The caller decides whether to trust them.
     pub fn signatures(
         &self,
         reference: &OciReference,
@@ -121,7 +121,8 @@ impl RegistryClient {
         Ok(signatures)
     }
 
-    /// Signs what a reference leads to now, and puts the signature beside those that are there. Gives back what was signed.
+    /// Signs the current manifest of a reference, and adds the signature to the existing ones. Returns the signed digest and
+    /// the signature.
     pub fn sign(
         &self,
         reference: &OciReference,
@@ -158,7 +159,7 @@ impl RegistryClient {
         }
     }
 
-    /// A manifest as it is, with its digest.
+    /// The bytes of a manifest, with its digest.
     fn manifest(&self, reference: &OciReference) -> Result<(Vec<u8>, Digest), RegistryError> {
         let url = format!("{}/manifests/{}", self.repository(reference), reference.wanted());
         let request = RegistryRequest {
@@ -273,7 +274,7 @@ impl RegistryClient {
         }
     }
 
-    /// One request, and a second one with credentials where the first is challenged.
+    /// One request, and a second one with credentials if the first is challenged.
     fn ask(
         &self,
         reference: &OciReference,
@@ -331,7 +332,7 @@ impl RegistryClient {
     }
 }
 
-/// What the config of signatures is: cosign stores them as an image without files.
+/// The media type of the config of signatures: cosign stores them as an image without files.
 const SIGNATURE_CONFIG_TYPE: &str = "application/vnd.oci.image.config.v1+json";
 
 fn signature_config(layers: &[Descriptor]) -> Vec<u8> {

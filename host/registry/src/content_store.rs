@@ -18,7 +18,7 @@ use crate::oci_reference::OciReference;
 use crate::policy_reference::COMPONENT_BYTES_MAX;
 use crate::sign::Signature;
 
-/// How the ending of a file begins that is not whole yet; the process that writes it stands behind.
+/// The beginning of the extension of an incomplete file; the id of the writing process follows.
 const PART: &str = "part-";
 
 /// The format of an entry.
@@ -27,7 +27,7 @@ const VERSION: u32 = 1;
 /// Largest entry: references, and signatures with the documents that they are made over.
 const ENTRY_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// A file that is half written for so long belongs to a process that has died: writing the largest takes seconds.
+/// An incomplete file of this age belongs to a process that has died: writing the largest takes seconds.
 const UNFINISHED_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// Most signatures that an entry remembers; the newest stay.
@@ -45,13 +45,13 @@ pub struct ContentStore {
 /// A policy of the store, whole and checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredPolicy {
-    /// What is known of it.
+    /// Its record.
     pub entry: ContentStoreEntry,
     /// Its component.
     pub bytes: Vec<u8>,
 }
 
-/// What is known of a policy of the store.
+/// The record of a policy of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentStoreEntry {
     version: u32,
@@ -63,13 +63,13 @@ pub struct ContentStoreEntry {
     pub bytes: u64,
     /// Under which references it was pulled, the newest last.
     pub references: Vec<String>,
-    /// The signatures that were there. None is believed for being here.
+    /// The signatures that the registry had. Being stored does not make them trusted.
     pub signatures: Vec<Signature>,
 }
 
 impl ContentStoreEntry {
-    /// Adds signatures to those that are known. A place without any takes none away: a signature is of the manifest, wherever
-    /// it was found.
+    /// Adds signatures to the known ones. A registry without signatures removes none: a signature is of the manifest, from any
+    /// registry.
     fn take(&mut self, signatures: &[Signature]) {
         self.signatures.retain(|known| !signatures.contains(known));
         self.signatures.splice(..0, signatures.iter().cloned());
@@ -83,11 +83,11 @@ impl ContentStore {
         Self { root: state_root.join("policies") }
     }
 
-    /// The policy with this manifest; nothing where it was never pulled.
+    /// The policy with this manifest; none if it was never pulled.
     pub fn get(&self, manifest: &Digest) -> Result<Option<StoredPolicy>, RegistryError> {
         let Some(entry) = self.entry(manifest)? else { return Ok(None) };
         let Some(manifest_bytes) = self.blob(manifest)? else { return Ok(None) };
-        // The entry is a note; what the manifest says counts, since its bytes are checked.
+        // The component is taken from the manifest, whose bytes are checked, and not from the record.
         let reference = format!("oci://store/policy@{manifest}").parse::<OciReference>();
         let reference = reference.expect("a constant place and a digest are a reference");
         let component = Manifest::parse(&manifest_bytes, &reference)?.component(&reference)?.digest.clone();
@@ -127,7 +127,7 @@ impl ContentStore {
         Ok(())
     }
 
-    /// Removes what was left half written. What cannot be removed now is removed another time.
+    /// Removes incomplete files. A failed removal is repeated another time.
     fn sweep(&self) {
         let folders = ["sha256", "entries"].map(|folder| fs::read_dir(self.root.join(folder)));
         for file in folders.into_iter().flatten().flatten().flatten() {
@@ -143,7 +143,7 @@ impl ContentStore {
         }
     }
 
-    /// Keeps what was signed since a policy was pulled.
+    /// Stores signatures that were made after a policy was pulled.
     pub fn keep_signatures(&self, manifest: &Digest, signatures: &[Signature]) -> Result<(), RegistryError> {
         match self.entry(manifest)? {
             Some(mut entry) => {
@@ -174,7 +174,7 @@ impl ContentStore {
 
     fn entry(&self, manifest: &Digest) -> Result<Option<ContentStoreEntry>, RegistryError> {
         let Some(bytes) = read(&self.entry_path(manifest), ENTRY_BYTES_MAX)? else { return Ok(None) };
-        // One that a later version wrote, or that is broken, is as good as none: the policy is pulled again.
+        // A record of a later version, or a broken one, counts as none: the policy is pulled again.
         let entry: Option<ContentStoreEntry> = serde_json::from_slice(&bytes).ok();
         Ok(entry.filter(|entry| entry.version == VERSION && entry.manifest == *manifest))
     }
@@ -194,7 +194,7 @@ impl ContentStore {
         Ok(Some(bytes))
     }
 
-    /// Writes a blob, also over one that is not what it was.
+    /// Writes a blob, and replaces a damaged one.
     fn put(&self, digest: &Digest, bytes: &[u8]) -> Result<(), RegistryError> {
         if matches!(self.blob(digest), Ok(Some(_))) {
             return Ok(());
@@ -215,7 +215,7 @@ fn store(doing: &'static str, path: &Path, source: std::io::Error) -> RegistryEr
     RegistryError::Store { doing, path: path.to_owned(), source }
 }
 
-/// A file, as far as it may be long; nothing where there is none.
+/// A file, up to its largest size; none if it does not exist.
 fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, RegistryError> {
     let file = match fs::File::open(path) {
         Ok(file) => file,
@@ -223,7 +223,7 @@ fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, RegistryError> {
         Err(source) => return Err(store("read", path, source)),
     };
     let mut bytes = Vec::new();
-    // One byte more than it may have, so that what is longer has another digest.
+    // One byte more than the limit, so that a longer file has another digest.
     file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|source| store("read", path, source))?;
     Ok(Some(bytes))
 }

@@ -1,7 +1,7 @@
 //! Credentials for registries, from the Docker config that `docker login` writes. Writes none, and sends none.
 //!
-//! Where the config names a credential helper, the caller says how that program is started: a folder of `PATH` may be one that agents
-//! write in. The crate that reads the rest of the config would look for it everywhere, and sees no helper.
+//! If the config names a credential helper, the caller decides how that program is started: a folder of `PATH` may be writable
+//! for agents. The crate that reads the rest of the config would search for it everywhere, and ignores helpers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,20 +19,20 @@ use crate::error::{RegistryError, said};
 /// Largest Docker config that is read.
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What a helper has in the place of a user's name beside a token.
+/// A helper's user name for a token.
 const OF_TOKEN: &str = "<token>";
 
-/// How a program is started that is named only; nothing where there is none that may be run.
+/// Makes the command of a program that is given by name; none if no trusted program has this name.
 pub type TrustedCommand = fn(&str) -> Option<Command>;
 
-/// Where credentials are looked for.
+/// The source of credentials.
 #[derive(Clone, Debug, Default)]
 pub struct RegistryCredentials {
     config: Option<PathBuf>,
     helpers: Option<TrustedCommand>,
 }
 
-/// A Docker config, with what it says of helpers apart from the rest.
+/// A Docker config, with its helpers separate from the rest.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DockerConfig {
@@ -42,7 +42,7 @@ struct DockerConfig {
     rest: BTreeMap<String, Value>,
 }
 
-/// What a helper prints.
+/// The output of a helper.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct HelperResponse {
@@ -93,7 +93,7 @@ impl RegistryCredentials {
         Self { helpers: Some(helpers), ..self }
     }
 
-    /// What is known for a host; nothing where there is no config, or the config does not name the host.
+    /// The credentials for a host; none if there is no config, or the config does not name the host.
     pub(crate) fn for_host(&self, host: &str) -> Result<Option<RegistryLogin>, RegistryError> {
         let failed = |why: String| RegistryError::Credentials { host: host.to_owned(), why };
         let Some(path) = &self.config else { return Ok(None) };
@@ -125,7 +125,7 @@ impl RegistryCredentials {
         }
     }
 
-    /// What a helper knows of a host. No error has what it printed, which may be a secret.
+    /// A helper's credentials for a host. No error contains its output, which may be a secret.
     fn of_helper(&self, helper: &str, host: &str) -> Result<Option<RegistryLogin>, String> {
         let name = format!("docker-credential-{helper}");
         let trusted = self.helpers.filter(|_| !helper.contains('/')).and_then(|command| command(&name));
@@ -137,12 +137,12 @@ impl RegistryCredentials {
         command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
         if let Some(mut stdin) = child.stdin.take() {
-            // One that has ended without reading says by its status what that means.
+            // If it has ended without reading, its exit status says why.
             let _ = stdin.write_all(host.as_bytes());
         }
         let ended = child.wait_with_output().map_err(|error| format!("{name} failed: {error}"))?;
         if !ended.status.success() {
-            // What helpers say by convention where they know nothing of a host.
+            // The conventional message of helpers that have no credentials for a host.
             return match String::from_utf8_lossy(&ended.stdout).contains("credentials not found") {
                 true => Ok(None),
                 false => Err(format!("{name} failed")),

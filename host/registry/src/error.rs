@@ -1,5 +1,5 @@
-//! Why something could not be had from a registry, put there, or believed. Each kind says what was tried, where, and what to
-//! do next.
+//! The errors of fetching from a registry, publishing to it, and trust. Each one names the attempted operation, its object, and
+//! what the user can do.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use baton_core::Digest;
 
 use crate::trust::TrustError;
 
-/// Most of what a registry says that is passed on to a person.
+/// Longest part of a registry's response that is shown to the user.
 const SAID_CHARS_MAX: usize = 300;
 
-/// Why a registry, or the store of what was pulled from it, is of no use.
+/// The reason why a registry, or the store of pulled policies, cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
@@ -19,9 +19,9 @@ pub enum RegistryError {
         "cannot reach the registry at {url}: {why}. A policy that was pulled before needs no network if it is pinned, or named by its digest"
     )]
     Unreachable {
-        /// What was asked for.
+        /// The requested URL.
         url: String,
-        /// What went wrong.
+        /// The failure.
         why: String,
     },
     /// It is not here, and no registry is asked for it.
@@ -29,15 +29,15 @@ pub enum RegistryError {
         "{reference} is not pulled yet, and this command does not contact registries: `baton policy pull {reference}` fetches it, and `baton policy lock` pins it"
     )]
     NotPulled {
-        /// What is meant.
+        /// The reference.
         reference: String,
     },
-    /// It is named by a tag, and what the tag names now is not known without asking.
+    /// It is named by a tag, and this command does not ask the registry for the tag's current manifest.
     #[error(
         "{reference} is not pinned, and this command does not contact the registry to resolve its tag: `baton policy lock WORKFLOW.toml` resolves and pins it, as a run does"
     )]
     NotPinned {
-        /// What is meant.
+        /// The reference.
         reference: String,
     },
     /// A folder names a place that the user never named.
@@ -45,7 +45,7 @@ pub enum RegistryError {
         "{reference} is named only by {by}, which came with the folder, and not by your own files, so Baton does not fetch it. If you want it, pin it with `baton policy lock`, or name its registry under [trust] in your config"
     )]
     Unknown {
-        /// What is named.
+        /// The reference.
         reference: String,
         /// The file that names it.
         by: String,
@@ -53,7 +53,7 @@ pub enum RegistryError {
     /// It answers too slowly, or not any more.
     #[error("the registry at {url} did not answer in time ({why}); nothing was saved. Try again")]
     TimedOut {
-        /// What was asked for.
+        /// The requested URL.
         url: String,
         /// Which time ran out.
         why: String,
@@ -63,9 +63,9 @@ pub enum RegistryError {
         "the connection to {url} closed before the transfer completed: {why}; nothing was saved. Try again"
     )]
     BrokeOff {
-        /// What was asked for.
+        /// The requested URL.
         url: String,
-        /// What went wrong.
+        /// The failure.
         why: String,
     },
     /// It wants credentials that are not there, or others.
@@ -76,17 +76,17 @@ pub enum RegistryError {
     Unauthorized {
         /// Host and port.
         host: String,
-        /// What was tried.
+        /// The attempted operation.
         what: String,
         /// Whether credentials were sent.
         had_credentials: bool,
     },
-    /// The Docker config, or what it names, gives no credentials.
+    /// The Docker config, or a helper that it names, gives no credentials.
     #[error("cannot load the credentials for {host}: {why}")]
     Credentials {
         /// Host and port.
         host: String,
-        /// What went wrong.
+        /// The failure.
         why: String,
     },
     /// Credentials would go over the network for everybody to read.
@@ -96,7 +96,7 @@ pub enum RegistryError {
     OpenRealm {
         /// Host and port.
         host: String,
-        /// Where the token would be fetched.
+        /// The address of the token.
         realm: String,
     },
     /// There is nothing under this reference.
@@ -105,7 +105,7 @@ pub enum RegistryError {
         if reference.contains('@') { "the policy with this digest was removed or never existed" } else { "the tag was removed or never existed. If you know the digest, write it instead" }
     )]
     NotFound {
-        /// What was asked for.
+        /// The reference.
         reference: String,
     },
     /// It answers with a status that is of no use.
@@ -113,9 +113,9 @@ pub enum RegistryError {
     Status {
         /// The HTTP status.
         status: u16,
-        /// What was asked for.
+        /// The requested URL.
         url: String,
-        /// What it says about it.
+        /// The registry's message.
         said: String,
     },
     /// The answer is larger than it may be.
@@ -123,9 +123,9 @@ pub enum RegistryError {
         "{what} at {url} has more than {max} bytes, which is more than a policy needs; it was not downloaded"
     )]
     TooLarge {
-        /// What was asked for.
+        /// The requested object.
         what: &'static str,
-        /// Where.
+        /// Its URL.
         url: String,
         /// The bound.
         max: u64,
@@ -139,9 +139,9 @@ pub enum RegistryError {
         what: &'static str,
         /// Which policy.
         reference: String,
-        /// What was asked for.
+        /// The requested digest.
         expected: Digest,
-        /// What came.
+        /// The digest of the received bytes.
         found: Digest,
     },
     /// It is an image, a chart, an index.
@@ -151,9 +151,9 @@ pub enum RegistryError {
         reference: String,
         /// "manifest", "config", "layer".
         what: &'static str,
-        /// What is needed.
+        /// The required kind.
         expected: &'static str,
-        /// What it is.
+        /// The actual kind.
         found: String,
     },
     /// Its manifest is not to be understood.
@@ -161,39 +161,39 @@ pub enum RegistryError {
     Manifest {
         /// Which policy.
         reference: String,
-        /// What is wrong.
+        /// The defect.
         why: String,
     },
-    /// What was asked for cannot be pushed.
+    /// The artifact cannot be pushed.
     #[error("cannot push to {reference}: {why}")]
     Push {
         /// The reference.
         reference: String,
-        /// What is wrong.
+        /// The defect.
         why: String,
     },
-    /// What was pinned has become another.
+    /// The pinned manifest names another component than the pin.
     #[error(
         "{reference} is pinned to the component {expected}, but its manifest names {found}; the pin was changed by hand. Review the new component, then run `baton policy lock`"
     )]
     PinMismatch {
         /// Which policy.
         reference: String,
-        /// What the lock says.
+        /// The digest in the lock.
         expected: Digest,
-        /// What the manifest says.
+        /// The digest in the manifest.
         found: Digest,
     },
-    /// A file of the store is not what it was.
+    /// A file of the store has changed.
     #[error(
         "{} has changed since it was pulled: it has the digest {found}, and its name says {expected}. Delete it, and Baton pulls it again", path.display()
     )]
     Tampered {
         /// The file.
         path: PathBuf,
-        /// What its name says.
+        /// The digest in its name.
         expected: Digest,
-        /// What it has.
+        /// The digest of its content.
         found: Digest,
     },
     /// The store cannot be read or written.
@@ -203,7 +203,7 @@ pub enum RegistryError {
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// It is not trusted.
@@ -212,8 +212,7 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// Whether something came, and was refused for what it is. Everything else is a matter of the network, the disk or the
-    /// reference.
+    /// Whether the received content was refused. All other errors are about the network, the disk or the reference.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::WrongDigest { .. }
@@ -227,7 +226,7 @@ impl RegistryError {
         }
     }
 
-    /// Whether the reference, or the place that it names, is what is wrong.
+    /// Whether the reference, or the place that it names, is wrong.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::NotFound { .. }
@@ -241,7 +240,7 @@ impl RegistryError {
     }
 }
 
-/// What a stranger says, fit for a terminal: short, in one line, without control characters.
+/// Untrusted text, made fit for a terminal: short, in one line, without control characters.
 pub(crate) fn said(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let mut short: String = text.trim().chars().take(SAID_CHARS_MAX).collect();

@@ -1,5 +1,5 @@
-//! One HTTP request and its whole answer, within bounds of size and time. HTTPS everywhere but to this machine and to hosts
-//! that a person named; knows nothing of registries.
+//! One HTTP request and its whole response, within limits of size and time. HTTPS, except for this machine and for hosts that
+//! the user named; independent of the registry protocol.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -21,13 +21,13 @@ use crate::oci_reference::is_loopback;
 /// Redirects that are followed: a registry sends to a store of blobs, which may send on once or twice.
 const REDIRECTS_MAX: u32 = 5;
 
-/// Most of an answer that tells of a failure.
+/// Largest part of an error response that is read.
 const FAILURE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Most addresses that are tried: what [`ResolvedSocketAddrs`] holds.
+/// Most addresses that are tried: the capacity of [`ResolvedSocketAddrs`].
 const MAX_ADDRESSES: usize = 16;
 
-/// What is at most as large as this is small: everything but components, and what is pushed.
+/// Largest small transfer: everything except components and pushed blobs.
 const SMALL_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How long a registry may take.
@@ -60,11 +60,11 @@ impl Default for Timeouts {
 pub(crate) struct HttpClient {
     /// For registries of this machine or of a private network.
     near: HttpAgents,
-    /// For all others: these reach public addresses alone, wherever a redirect or a realm leads.
+    /// For all other hosts: these agents reach only public addresses, also after a redirect or for a realm.
     far: HttpAgents,
     registries: RegistryAddresses,
     plain_hosts: Vec<String>,
-    /// For what is small, and for a component.
+    /// For small transfers, and for a component.
     small: Duration,
     whole: Duration,
 }
@@ -75,18 +75,18 @@ struct HttpAgents {
     plain: Agent,
 }
 
-/// What is asked.
+/// A request.
 pub(crate) struct RegistryRequest<'a> {
     pub(crate) method: &'static str,
     pub(crate) url: &'a str,
     pub(crate) headers: &'a [(&'static str, &'a str)],
     pub(crate) body: Option<&'a [u8]>,
-    /// What the answer is, for messages, and how large it may be.
+    /// The kind of the response, for messages, and its largest size.
     pub(crate) what: &'static str,
     pub(crate) bytes_max: u64,
 }
 
-/// What is answered, with whatever status.
+/// A response with any status.
 #[derive(Debug)]
 pub(crate) struct RegistryResponse {
     /// Who answered, after all redirects: "host", or "host:port".
@@ -105,7 +105,7 @@ impl RegistryResponse {
         (200..300).contains(&self.status)
     }
 
-    /// Whether the sender said how much there is, and all of it came.
+    /// Whether the server declared the length, and all of the body arrived.
     pub(crate) fn is_whole(&self) -> bool {
         self.header("content-length").and_then(|n| n.parse::<usize>().ok()) == Some(self.body.len())
     }
@@ -138,7 +138,7 @@ impl HttpClient {
                 Agent::with_parts(config, DefaultConnector::default(), resolver)
             };
             let secure = agent(config().https_only(true).tls_config(tls.clone()).build());
-            // A proxy would look for this machine on its own side.
+            // A proxy would resolve the name of this machine to itself.
             let plain = agent(config().proxy(None).tls_config(tls.clone()).build());
             HttpAgents { secure, plain }
         };
@@ -162,23 +162,23 @@ impl HttpClient {
         self.is_plain(host) || of_name()
     }
 
-    /// Whether a host is asked by plain HTTP.
+    /// Whether a host is reached by plain HTTP.
     pub(crate) fn is_plain(&self, host: &str) -> bool {
         is_loopback(host) || self.plain_hosts.iter().any(|plain| plain == host)
     }
 
-    /// "https://host", or "http://host" where that is allowed.
+    /// "https://host", or "http://host" if that is allowed.
     pub(crate) fn base(&self, host: &str) -> String {
         let scheme = if self.is_plain(host) { "http" } else { "https" };
         format!("{scheme}://{host}")
     }
 
-    /// Whether what is sent to this address is safe from others on the way.
+    /// Whether data that is sent to this address is protected from others on the way.
     pub(crate) fn is_safe(&self, url: &str) -> bool {
         url.starts_with("https://") || host_of(url).is_some_and(|host| self.is_plain(host))
     }
 
-    /// `registry` is the host on whose behalf this is asked: what it sends on to is no nearer than itself.
+    /// `registry` is the host that this request is for: other hosts that it leads to may be no nearer than this one.
     pub(crate) fn send(
         &self,
         registry: &str,
@@ -222,7 +222,7 @@ impl HttpClient {
         let max = if success { request.bytes_max } else { FAILURE_BYTES_MAX };
         let body = match body.into_with_config().limit(max).read_to_vec() {
             Ok(body) => body,
-            // What a failure says is a courtesy.
+            // The body of an error response is optional.
             Err(_) if !success => Vec::new(),
             Err(ureq::Error::BodyExceedsLimit(_)) => {
                 return Err(RegistryError::TooLarge { what: request.what, url: url(), max });
@@ -239,13 +239,14 @@ impl HttpClient {
     }
 }
 
-/// The addresses of registries, each looked up once: the address that a registry is judged by is the one that it is asked at. A name that
-/// has another address a moment later would otherwise be near for the judgement and far for the request, or the other way round.
+/// The addresses of registries, each looked up once: the address that decides whether a registry is near is also the one that
+/// the request uses. Otherwise a name whose address changes a moment later would be near for the check and far for the request,
+/// or the other way round.
 #[derive(Clone, Debug, Default)]
 struct RegistryAddresses(Arc<Mutex<HashMap<String, Vec<SocketAddr>>>>);
 
 impl RegistryAddresses {
-    /// Of "host:port"; empty if there are none. What fails is tried again the next time.
+    /// Of "host:port"; empty if there are none. A failed lookup is repeated the next time.
     fn look_up(&self, host: &str) -> Vec<SocketAddr> {
         if let Some(known) = self.known(host) {
             return known;
@@ -292,7 +293,7 @@ impl Resolver for CheckedResolver {
             Some(known) => known,
             None => self.system.resolve(uri, config, timeout)?,
         };
-        // The user's own proxy may be anywhere; it looks for the rest on its own side.
+        // The user's own proxy may have any address; the proxy itself resolves the other names.
         let is_proxy = config.proxy().is_some_and(|proxy| uri.host() == Some(proxy.host()));
         if !self.public_only || is_proxy || found.iter().all(|found| is_public(found.ip())) {
             return Ok(found);
@@ -315,7 +316,7 @@ fn is_literal_with_port(host: &str) -> bool {
 pub(crate) fn host_of(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let host = rest.split(['/', '?', '#']).next()?;
-    // A user before the host is none of ours, and would hide the host.
+    // Registries have no user before the host; it would hide the host.
     (!host.contains('@')).then_some(host)
 }
 

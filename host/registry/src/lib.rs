@@ -1,7 +1,7 @@
-//! Where policy components come from: references and digests, registries, signatures and whose are believed, the store of what
-//! was pulled, and the lock that pins it. Whether the bytes are a component that may run here is for the engine to say.
+//! Sources of policy components: references and digests, registries, signatures and trust rules, the store of pulled policies,
+//! and the lock that pins them. The engine decides whether the bytes are a component that may run.
 //!
-//! Everything here waits for what it asks: a caller in an async runtime gives it a thread.
+//! All calls here are blocking: a caller in an async runtime runs them on a thread.
 #![forbid(unsafe_code)]
 
 mod artifact;

@@ -1,5 +1,5 @@
-//! `baton.lock`: which bytes each reference led to when a person last agreed to them. It is read and compared here;
-//! when to write it is the caller's decision.
+//! `baton.lock`: the bytes that each reference led to when the user last accepted them. This module reads and compares it; the
+//! caller decides when to write it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::oci_reference::OciReference;
 
-/// Its name, beside the workflow file.
+/// Its name, in the folder of the workflow file.
 pub const LOCK_FILE: &str = "baton.lock";
 
 /// Most of a file that is read: some 10,000 references.
@@ -36,7 +36,7 @@ struct LockEntry {
     manifest: Option<Digest>,
 }
 
-/// What a policy of a registry is pinned to.
+/// The pin of a policy in a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OciPin {
     /// The digest of its manifest, by which it is found again.
@@ -45,10 +45,10 @@ pub struct OciPin {
     pub component: Digest,
 }
 
-/// How a component stands to the lock.
+/// The result of comparing a component with the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PinStatus {
-    /// It is the one that is pinned.
+    /// The component is the pinned one.
     Same,
     /// Nothing is pinned under this reference yet.
     New,
@@ -65,32 +65,32 @@ pub enum LockError {
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// It is not what baton writes.
+    /// The file does not have Baton's format.
     #[error("{} is not a lock file that this baton can read: {why}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with its line.
+        /// The error, with its line.
         why: String,
     },
-    /// The component is another one than was agreed to.
+    /// The component differs from the pinned one.
     #[error(
         "the policy {reference:?} has the digest {found}, but {LOCK_FILE} pins {expected}. If the change is intended, `baton policy lock WORKFLOW` pins the current file; otherwise restore the old one"
     )]
     Changed {
-        /// As it is written in the lock.
+        /// The reference in the lock.
         reference: String,
-        /// What is pinned.
+        /// The pinned digest.
         expected: Digest,
-        /// What is there.
+        /// The actual digest.
         found: Digest,
     },
 }
 
-/// The file as it is written.
+/// The format of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LockFile {
@@ -181,24 +181,24 @@ impl PolicyLock {
         self.pins.get(reference).map(|pin| &pin.component)
     }
 
-    /// What a policy of a registry is pinned to.
+    /// The pin of a policy in a registry.
     pub fn oci(&self, reference: &OciReference) -> Option<OciPin> {
         let pin = self.pins.get(&reference.to_string())?;
         Some(OciPin { manifest: pin.manifest.clone()?, component: pin.component.clone() })
     }
 
-    /// Everything that is pinned, in order: reference, component, and manifest where it is in a registry.
+    /// All pins, in order: reference, component, and the manifest if it is in a registry.
     pub fn pins(&self) -> impl Iterator<Item = (&str, &Digest, Option<&Digest>)> {
         self.pins.iter().map(|(reference, pin)| (reference.as_str(), &pin.component, pin.manifest.as_ref()))
     }
 
-    /// Pins a reference; gives back what was pinned before.
+    /// Pins a reference; returns the previous pin.
     pub fn pin(&mut self, reference: impl Into<String>, digest: Digest) -> Option<Digest> {
         let pin = LockEntry { component: digest, manifest: None };
         self.pins.insert(reference.into(), pin).map(|before| before.component)
     }
 
-    /// Pins a policy of a registry; gives back what was pinned before.
+    /// Pins a policy of a registry; returns the previous pin.
     pub fn pin_oci(&mut self, reference: &OciReference, pin: OciPin) -> Option<OciPin> {
         let before = self.oci(reference);
         let pin = LockEntry { component: pin.component, manifest: Some(pin.manifest) };
@@ -221,7 +221,7 @@ impl PolicyLock {
 }
 
 fn read(path: &Path) -> io::Result<String> {
-    // Looked at before it is opened: opening a pipe would wait for a writer.
+    // Checked before it is opened: opening a pipe would wait for a writer.
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }

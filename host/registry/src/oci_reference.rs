@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use baton_core::Digest;
 
-/// What every reference of this kind begins with.
+/// The scheme of every reference of this kind.
 pub const SCHEME: &str = "oci://";
 
 /// Longest reference that is read: host, name and tag are each far shorter.
@@ -16,7 +16,7 @@ const REFERENCE_BYTES_MAX: usize = 1024;
 /// Longest tag, as the distribution specification has it.
 const TAG_BYTES_MAX: usize = 128;
 
-/// Where a policy lies in a registry. It has a tag, or a digest, or both; the digest is that of the manifest.
+/// The place of a policy in a registry. It has a tag, or a digest, or both; the digest is that of the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OciReference {
     host: String,
@@ -31,14 +31,14 @@ pub struct OciReference {
     "{reference:?} does not name a policy in a registry: {why}. Write \"oci://host/name:tag\" or \"oci://host/name@sha256:…\""
 )]
 pub struct InvalidOciReference {
-    /// As it was written; shortened where it is very long.
+    /// The given text; shortened if it is very long.
     pub reference: String,
-    /// What is wrong with it.
+    /// The defect.
     pub why: &'static str,
 }
 
 impl OciReference {
-    /// Whether a text is meant to be one.
+    /// Whether a text has this scheme.
     pub fn is_meant(reference: &str) -> bool {
         reference.starts_with(SCHEME)
     }
@@ -68,7 +68,7 @@ impl OciReference {
         format!("{}/{}", self.host, self.name)
     }
 
-    /// What a person calls the policy: the last part of its name.
+    /// The policy's name for people: the last part of its full name.
     pub fn short_name(&self) -> &str {
         self.name.rsplit('/').next().unwrap_or(&self.name)
     }
@@ -79,12 +79,12 @@ impl OciReference {
         Self { digest: Some(digest.clone()), ..self.clone() }
     }
 
-    /// The same place, under this tag and no digest. The tag is one of ours, not of a person.
+    /// The same place, with this tag and without a digest. The tag is one of Baton's, not one of a user.
     pub(crate) fn tagged(&self, tag: String) -> Self {
         Self { tag: Some(tag), digest: None, ..self.clone() }
     }
 
-    /// What a registry is asked for: the digest where there is one, since it cannot move.
+    /// The part to request from a registry: the digest if there is one, since it cannot change.
     pub(crate) fn wanted(&self) -> &str {
         match (&self.digest, &self.tag) {
             (Some(digest), _) => digest.as_str(),
@@ -162,14 +162,14 @@ impl fmt::Display for OciReference {
     }
 }
 
-/// The host without the port that it is asked at anyway, so that one place has one name: rules and pins are found by it.
+/// The host without the default port, so that one place has one name: rules and pins are found by it.
 fn without_default_port(host: String) -> String {
     let default = if is_loopback(&host) { ":80" } else { ":443" };
     host.strip_suffix(default).map(str::to_owned).unwrap_or(host)
 }
 
-/// "registry.example", "127.0.0.1:5000", "[::1]:5000". An address or a port in a longer form than needed ("127.1", ":0443") is none: it would
-/// be a second name of the same place.
+/// "registry.example", "127.0.0.1:5000", "[::1]:5000". Rejects an address or a port in a longer form than needed ("127.1",
+/// ":0443"): it would be a second name of the same place.
 pub(crate) fn is_host(host: &str) -> bool {
     let is_v6 = |address: &str| address.parse::<Ipv6Addr>().is_ok_and(|parsed| parsed.to_string() == address);
     let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -187,7 +187,7 @@ pub(crate) fn is_host(host: &str) -> bool {
     };
     let is_port =
         |port: &str| port.parse::<u16>().is_ok_and(|number| number > 0 && number.to_string() == port);
-    // The system takes whatever ends in a number for an address.
+    // The system takes anything that ends in a number for an address.
     let ends_in_number =
         name.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
     let is_name = name.split('.').all(is_label) && (!ends_in_number || name.parse::<Ipv4Addr>().is_ok());

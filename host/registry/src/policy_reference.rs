@@ -1,5 +1,5 @@
-//! A reference of the workflow file ("builtin:resilience", "policies/strict.wasm@sha256:…", "oci://host/name:tag") and the
-//! bytes behind it, where it is a file. Nothing is fetched from a network: that is `resolver.rs`.
+//! A reference of the workflow file ("builtin:resilience", "policies/strict.wasm@sha256:…", "oci://host/name:tag") and its
+//! bytes, if it is a file. Uses no network: `resolver.rs` does.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,7 +16,7 @@ pub const COMPONENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Between a reference and the digest that it must have.
 const PIN: &str = "@sha256:";
 
-/// What a reference leads to.
+/// The target of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolvedReference {
     /// A component that the host carries; the caller has its bytes, and checks the pin with [`ResolveError::pinned`].
@@ -32,12 +32,12 @@ pub enum ResolvedReference {
     Registry(OciReference),
 }
 
-/// A component's bytes and where they came from. Its pin, if any, has been checked.
+/// A component's bytes and their source. Its pin, if any, has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentFile {
-    /// The file's name without its ending, for people.
+    /// The file's name without its extension, for people.
     pub name: String,
-    /// What is in the file.
+    /// The content of the file.
     pub bytes: Vec<u8>,
     /// Its content address.
     pub digest: Digest,
@@ -65,25 +65,25 @@ pub enum ResolveError {
         /// As it was written.
         reference: String,
     },
-    /// It begins like a policy in a registry, and is none.
+    /// It has the scheme of a registry, but is malformed.
     #[error(transparent)]
     Oci(#[from] InvalidOciReference),
-    /// Its pin is no digest.
+    /// Its pin is not a digest.
     #[error("the pin of {reference:?} is not a digest: expected \"@sha256:\" and 64 lower-case hex digits")]
     BadPin {
         /// As it was written.
         reference: String,
     },
-    /// The bytes are others than the pin says.
+    /// The bytes have another digest than the pin.
     #[error(
         "the policy {reference:?} has the digest {found}, but {expected} was requested. Use the intended file, or review the new one and change the pin"
     )]
     Pinned {
         /// As it was written.
         reference: String,
-        /// What the pin says.
+        /// The digest of the pin.
         expected: Digest,
-        /// What the bytes are.
+        /// The digest of the bytes.
         found: Digest,
     },
     /// The file cannot be read.
@@ -91,15 +91,15 @@ pub enum ResolveError {
     Unreadable {
         /// As it was written.
         reference: String,
-        /// Where it was looked for.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// It is a folder, a pipe, a device.
     #[error("the policy {} is not a file", shown(path))]
     NotAFile {
-        /// Where it was looked for.
+        /// The path of the file.
         path: PathBuf,
     },
     /// It is larger than any policy.
@@ -111,7 +111,7 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// Compares a digest with the pin of a reference, where it has one.
+    /// Compares a digest with the pin of a reference, if it has one.
     pub fn pinned(reference: &str, pin: Option<&Digest>, found: &Digest) -> Result<(), ResolveError> {
         match pin {
             Some(expected) if expected != found => Err(ResolveError::Pinned {
@@ -124,7 +124,7 @@ impl ResolveError {
     }
 }
 
-/// The path, and the reference where it says something else.
+/// The path, and the reference if it differs.
 fn found_at(reference: &str, path: &Path) -> String {
     match path.as_os_str() == reference {
         true => shown(path),
@@ -132,7 +132,7 @@ fn found_at(reference: &str, path: &Path) -> String {
     }
 }
 
-/// A folder may be a stranger's, and a name of a file may have anything in it: it stands in one line.
+/// The path in one line: the folder may be untrusted, and a file name may contain any characters.
 fn shown(path: &Path) -> String {
     visible_name(&path.to_string_lossy()).into_owned()
 }
@@ -163,8 +163,8 @@ pub fn resolve(reference: &str, base: &Path) -> Result<ResolvedReference, Resolv
     Ok(ResolvedReference::File(ComponentFile { name, bytes, digest, path }))
 }
 
-/// Under which name the lock knows a reference: without its pin, and a path below `base` relative to it, so that
-/// the lock says the same on every machine. A policy of a registry keeps its digest, which says where it is.
+/// The key of a reference in the lock: without its pin, and with a path below `base` relative to it, so that the lock is the
+/// same on every machine. A policy of a registry keeps its digest, which is part of its place.
 pub fn lock_key(reference: &str, base: &Path) -> String {
     if let Ok(reference) = reference.parse::<OciReference>() {
         return reference.to_string();
@@ -187,7 +187,7 @@ fn split(reference: &str) -> Result<(&str, Option<Digest>), ResolveError> {
 fn read(reference: &str, path: &Path) -> Result<Vec<u8>, ResolveError> {
     let unreadable =
         |source| ResolveError::Unreadable { reference: reference.to_owned(), path: path.to_owned(), source };
-    // Looked at before it is opened: opening a pipe would wait for a writer.
+    // Checked before it is opened: opening a pipe would wait for a writer.
     if !path.metadata().map_err(unreadable)?.is_file() {
         return Err(ResolveError::NotAFile { path: path.to_owned() });
     }

@@ -1,5 +1,5 @@
-//! From a reference in a registry to a component that may be used: from the store where it is pinned and there, else from the
-//! registry; believed by the rules of trust before anything is kept. Pins nothing itself.
+//! Resolves a reference in a registry to a component that may be used: from the store if it is pinned and stored, else from the
+//! registry. Applies the trust rules before it stores anything. Pins nothing itself.
 
 use baton_core::Digest;
 
@@ -11,7 +11,7 @@ use crate::oci_reference::OciReference;
 use crate::sign::Signature;
 use crate::trust::{TrustError, TrustResult, TrustRules};
 
-/// Registries, what was pulled from them, and who is believed.
+/// The registries, the store of pulled policies, and the trust rules.
 #[derive(Debug)]
 pub struct PolicyResolver {
     registry: RegistryClient,
@@ -22,13 +22,13 @@ pub struct PolicyResolver {
 /// A policy that may be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedPolicy {
-    /// What a person calls it.
+    /// Its name for people.
     pub name: String,
     /// Its component.
     pub bytes: Vec<u8>,
-    /// What to pin.
+    /// Its pin.
     pub pin: OciPin,
-    /// Why it is believed.
+    /// The reason why it is trusted.
     pub verdict: TrustResult,
     /// It came over the network just now.
     pub fetched: bool,
@@ -45,19 +45,19 @@ impl PolicyResolver {
         &self.registry
     }
 
-    /// What was pulled.
+    /// The store of pulled policies.
     pub fn store(&self) -> &ContentStore {
         &self.store
     }
 
-    /// The policy of a reference. With a pin, or a digest in the reference, it is the one that is meant, whatever the tag says
-    /// now, and no network is needed where it was pulled before.
+    /// The policy of a reference. With a pin, or a digest in the reference, exactly that manifest, even if the tag has moved,
+    /// and without the network if it was pulled before.
     pub fn get(
         &self,
         reference: &OciReference,
         pin: Option<&OciPin>,
     ) -> Result<ResolvedPolicy, RegistryError> {
-        // A digest that a person wrote is newer than the pin of a lock.
+        // A digest in the reference is newer than the pin of a lock.
         let pin = pin.filter(|pin| reference.digest().is_none_or(|digest| *digest == pin.manifest));
         let meant = reference.digest().or(pin.map(|pin| &pin.manifest));
         let delivered = match meant.map(|digest| self.store.get(digest)).transpose()?.flatten() {
@@ -75,11 +75,11 @@ impl PolicyResolver {
         held_to(pin, reference, delivered)
     }
 
-    /// The same without asking a registry: what was pulled before, by digest or by pin.
+    /// The same without asking a registry: a policy that was pulled before, by digest or by pin.
     ///
     /// # Errors
-    /// [`RegistryError::NotPinned`] for a tag without a pin: what was pulled under it may be another policy than it names now, which a run would
-    /// take. [`RegistryError::NotPulled`] if it is not here, and a refusal by the rules.
+    /// [`RegistryError::NotPinned`] for a tag without a pin: the policy that was pulled under it may differ from the tag's
+    /// current one, which a run would take. [`RegistryError::NotPulled`] if it is not here, and a refusal by the rules.
     pub fn kept(
         &self,
         reference: &OciReference,
@@ -105,7 +105,7 @@ impl PolicyResolver {
         self.trust.names(reference)
     }
 
-    /// Why a policy of the store is believed now: rules may have changed since it was pulled.
+    /// The reason why a policy of the store is trusted now: rules may have changed since it was pulled.
     pub fn judge(
         &self,
         reference: &OciReference,
@@ -123,7 +123,7 @@ impl PolicyResolver {
             Ok(verdict) => return Ok(verdict),
             Err(refused) => refused,
         };
-        // It may have been signed since. Where the registry cannot be asked, what is known stands.
+        // It may have been signed since. If the registry cannot be asked, the refusal remains.
         let Ok(now) = self.registry.signatures(reference, &entry.manifest) else {
             return Err(refused.into());
         };
@@ -145,7 +145,7 @@ impl PolicyResolver {
         Ok(ResolvedPolicy { name, bytes: pulled.bytes, pin, verdict, fetched: true })
     }
 
-    /// What signatures there are. Where none is wanted, a registry that does not tell is no obstacle.
+    /// The signatures of a manifest. If the rules need none, an error of the registry is ignored.
     fn signatures(
         &self,
         reference: &OciReference,

@@ -1,5 +1,5 @@
 //! Keys and signatures. A signature of a manifest follows cosign's format: ECDSA over P-256 and SHA-256 of a small JSON
-//! document that names the manifest's digest. Which keys count is `trust.rs`'s to say.
+//! document that names the manifest's digest. `trust.rs` decides which keys count.
 
 use std::fmt;
 
@@ -15,17 +15,17 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::json;
 use crate::oci_reference::OciReference;
 
-/// What the layer of a signature is.
+/// The media type of the layer of a signature.
 pub const PAYLOAD_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 /// The annotation of that layer with the signature itself.
 pub const SIGNATURE_ANNOTATION: &str = "dev.cosignproject.cosign/signature";
-/// What the document that is signed says it is.
+/// The type that the signed document declares.
 const PAYLOAD_KIND: &str = "cosign container image signature";
 
-/// Largest document that is signed: three short texts, and what other tools add.
+/// Largest signed document: three short texts, and the additions of other tools.
 pub(crate) const PAYLOAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// Why a key or a signature is none.
+/// The reason why a key or a signature is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -49,7 +49,7 @@ pub enum KeyError {
 #[derive(Clone)]
 pub struct SigningKey(p256::ecdsa::SigningKey);
 
-/// A key that tells whether something was signed.
+/// A key that verifies signatures.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PublicKey(VerifyingKey);
 
@@ -59,7 +59,7 @@ impl SigningKey {
         loop {
             let mut secret = [0_u8; 32];
             getrandom::fill(&mut secret).map_err(|error| KeyError::Random(error.to_string()))?;
-            // About one in 2^32 is no number of the curve's.
+            // About one in 2^32 is not a number of the curve.
             if let Ok(key) = SecretKey::from_slice(&secret) {
                 return Ok(Self(key.into()));
             }
@@ -114,7 +114,7 @@ impl PublicKey {
         self.0.to_public_key_pem(LineEnding::LF).map_err(|e| KeyError::Public(e.to_string()))
     }
 
-    /// What tells keys apart: the digest of its DER form, which `openssl pkey -pubin -outform DER | sha256sum` gives too.
+    /// The id of a key: the digest of its DER form, which `openssl pkey -pubin -outform DER | sha256sum` gives too.
     pub fn id(&self) -> Digest {
         let der = self.0.to_public_key_der().map(|der| der.as_bytes().to_vec());
         // A key that was read or made can be written.
@@ -147,7 +147,7 @@ pub struct Signature {
 #[derive(Serialize, Deserialize)]
 struct SignedPayload {
     critical: SignedPayloadCritical,
-    /// What else its author had to say; nothing of it counts.
+    /// Further content of its author; all of it is ignored.
     optional: Option<serde_json::Value>,
 }
 
@@ -186,19 +186,19 @@ impl Signature {
         Self { signature: key.sign(payload.as_bytes()), payload }
     }
 
-    /// Whether the owner of this key made it, whatever it is of.
+    /// Whether the owner of this key made it, for any manifest.
     pub fn is_by(&self, key: &PublicKey) -> bool {
         key.has_signed(self.payload.as_bytes(), &self.signature)
     }
 
-    /// The manifest that it is of; nothing where it is no signature of one. To be believed only when it is by a key that is.
+    /// The signed manifest; none if it is not a signature of one. Trust it only if a trusted key made the signature.
     pub fn manifest(&self) -> Option<Digest> {
         let payload: SignedPayload = serde_json::from_str(&self.payload).ok()?;
         (payload.critical.kind == PAYLOAD_KIND).then_some(payload.critical.image.digest)
     }
 }
 
-/// The tag beside a manifest under which its signatures lie.
+/// The tag next to a manifest that has its signatures.
 pub(crate) fn signature_tag(manifest: &Digest) -> String {
     format!("sha256-{}.sig", manifest.hex())
 }
@@ -263,7 +263,7 @@ mod tests {
         }
     }
 
-    // What cosign signs, character by character.
+    // The document that cosign signs, character by character.
     #[test]
     fn the_document_is_the_one_of_cosign() {
         assert_eq!(
@@ -279,7 +279,7 @@ mod tests {
         );
     }
 
-    /// Runs OpenSSL; nothing where there is none.
+    /// Runs OpenSSL; none if it is not installed.
     fn openssl(arguments: &[&str]) -> Option<(bool, String)> {
         match Command::new("openssl").args(arguments).output() {
             Ok(output) => {

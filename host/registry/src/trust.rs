@@ -1,4 +1,4 @@
-//! Whose policies are believed: the rules of `[trust]` in a config, and what they say of one policy. Fetches nothing.
+//! The trust in policies: the rules of `[trust]` in a config, and their result for one policy. Fetches nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ pub struct TrustRules {
     is_by_key: bool,
 }
 
-/// A key, and where it was written.
+/// A key and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedKey {
     /// Its file, or the beginning of its digest.
@@ -76,18 +76,18 @@ pub struct TrustedKey {
     pub key: PublicKey,
 }
 
-/// Why a policy is believed.
+/// The reason why a policy is trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "trust")]
 pub enum TrustResult {
     /// Its signature is by a key that a rule names.
     Signed {
-        /// What the key is called.
+        /// The name of the key.
         by: String,
         /// Its digest.
         key: Digest,
     },
-    /// It has signatures, and no rule says whose count.
+    /// It has signatures, and no rule is about its place.
     Unjudged {
         /// How many.
         signatures: usize,
@@ -96,7 +96,7 @@ pub enum TrustResult {
     Unsigned,
 }
 
-/// Why a policy is not believed, or the rules cannot be used.
+/// The reason why a policy is not trusted, or the rules cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
@@ -107,7 +107,7 @@ pub enum TrustError {
     Unsigned {
         /// Which policy.
         reference: String,
-        /// Which rule says so.
+        /// The rule that applies.
         rule: String,
     },
     /// No trusted key has signed it.
@@ -118,14 +118,14 @@ pub enum TrustError {
     WrongKey {
         /// Which policy.
         reference: String,
-        /// Which rule says so.
+        /// The rule that applies.
         rule: String,
         /// The keys that are trusted.
         keys: Vec<String>,
         /// How many signatures there are.
         signatures: usize,
     },
-    /// What is signed is something else.
+    /// The signature is of another manifest.
     #[error(
         "the signature of {reference} by {key} belongs to another policy, {signed}, not to {found}: it may have been forged. Do not use the policy, and tell its publisher"
     )]
@@ -134,9 +134,9 @@ pub enum TrustError {
         reference: String,
         /// Who signed.
         key: String,
-        /// What was signed.
+        /// The signed digest.
         signed: Digest,
-        /// What is there.
+        /// The actual digest.
         found: Digest,
     },
     /// A rule trusts no key.
@@ -144,37 +144,37 @@ pub enum TrustError {
     Nobody {
         /// Which policy.
         reference: String,
-        /// Which rule says so.
+        /// The rule that applies.
         rule: String,
     },
     /// A key cannot be read.
     #[error("cannot use the key {key} of {rule}: {why}")]
     Key {
-        /// As it is written.
+        /// The key as the rule names it.
         key: String,
-        /// Where.
+        /// The rule with the key.
         rule: String,
-        /// What is wrong.
+        /// The defect.
         why: String,
     },
-    /// A rule says nothing.
+    /// A rule has no usable `from`.
     #[error("{rule} in [trust] matches nothing: write \"host/name\", where * stands for any characters")]
     From {
-        /// As it is written.
+        /// The rule.
         rule: String,
     },
-    /// The table itself is not what it should be.
+    /// The table itself is invalid.
     #[error("[trust] in {}: {why}", path.display())]
     Config {
         /// The config.
         path: PathBuf,
-        /// What is wrong, with its line.
+        /// The error, with its line.
         why: String,
     },
-    /// A host is none.
+    /// A host name is invalid.
     #[error("plain_http in [trust] names {host:?}, which is neither \"host\" nor \"host:port\"")]
     Host {
-        /// As it is written.
+        /// The given text.
         host: String,
     },
 }
@@ -233,7 +233,7 @@ impl TrustedKey {
 }
 
 impl TrustRules {
-    /// Believes what this key has signed, and nothing else.
+    /// Trusts only policies that this key has signed.
     pub fn only(key: TrustedKey) -> Self {
         let rule = TrustRule { from: "*".into(), keys: Vec::new(), unsigned: UnsignedAction::Refuse };
         Self { unsigned: UnsignedAction::Refuse, rules: vec![(rule, vec![key])], is_by_key: true }
@@ -249,7 +249,7 @@ impl TrustRules {
         self.rule(reference).map_or(self.unsigned == UnsignedAction::Refuse, |_| true)
     }
 
-    /// Whether a policy with these signatures is believed.
+    /// Whether a policy with these signatures is trusted.
     pub fn judge(
         &self,
         reference: &OciReference,
@@ -336,7 +336,7 @@ fn read_key(key: &str, base: &Path) -> Result<TrustedKey, String> {
 fn read_bounded(path: &Path) -> std::io::Result<String> {
     use std::io::Read as _;
     let mut text = String::new();
-    // Looked at before it is opened: opening a pipe would wait for a writer.
+    // Checked before it is opened: opening a pipe would wait for a writer.
     if !path.metadata()?.is_file() {
         return Err(std::io::Error::other("it is not a file"));
     }
@@ -344,7 +344,7 @@ fn read_bounded(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Whether a text fits a pattern, in which `*` stands for any characters.
+/// Whether a text matches a pattern, in which `*` stands for any characters.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -352,7 +352,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     let mut parts: Vec<&str> = parts.collect();
     let Some(last) = parts.pop() else { return rest.is_empty() };
     for part in parts {
-        // The earliest place leaves most for what follows.
+        // The earliest match leaves most for the rest.
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],
             None => return false,

@@ -1,4 +1,4 @@
-//! Rules and what they say, with keys made on the spot.
+//! Rules and their results, with generated keys.
 
 use super::*;
 use crate::sign::SigningKey;
@@ -15,7 +15,7 @@ fn signed(key: &SigningKey) -> Vec<Signature> {
     vec![Signature::of(key, &reference(), &manifest())]
 }
 
-/// Rules as a person writes them, with the keys that they name in a folder.
+/// Rules as a user writes them, with the keys that they name in a folder.
 fn trust(rules: &str, keys: &[(&str, &SigningKey)]) -> Result<TrustRules, TrustError> {
     let folder = tempfile::tempdir().unwrap();
     for (name, key) in keys {

@@ -1,4 +1,4 @@
-//! Where credentials go, and where they never do.
+//! The destinations that get credentials, and those that never do.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ fn credentials_go_to_their_registry_and_nowhere_else() {
     let blob = format!("/v2/acme/strict/blobs/{}", Digest::of(COMPONENT));
     elsewhere.put(&blob, "application/octet-stream", COMPONENT);
 
-    // Basic credentials, and a layer that lies on another host.
+    // Basic credentials, and a layer that is on another host.
     let location = format!("http://{}{blob}", elsewhere.host);
     fixture.fake.twist(move |seen| match &seen.authorization {
         None => Some(FakeResponse::of(401, "").with("www-authenticate", "Basic realm=\"x\"")),

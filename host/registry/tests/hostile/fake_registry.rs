@@ -1,5 +1,5 @@
-//! A registry of a few lines on this machine, which can be told to misbehave. It speaks the distribution protocol as far as
-//! Baton does, one request a connection.
+//! A small fake registry on this machine, which tests can make misbehave. It implements the part of the distribution protocol
+//! that Baton uses, with one request per connection.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -20,7 +20,7 @@ pub(crate) struct RecordedRequest {
     pub(crate) body: Vec<u8>,
 }
 
-/// What is answered.
+/// A response.
 #[derive(Clone, Debug)]
 pub(crate) struct FakeResponse {
     pub(crate) status: u16,
@@ -42,10 +42,10 @@ pub(crate) enum ResponseEnding {
     Endless,
 }
 
-/// What makes it misbehave: an answer of its own, or nothing where the registry answers.
+/// Misbehaviour: a response, or none if the registry answers normally.
 type ResponseOverride = Box<dyn Fn(&RecordedRequest) -> Option<FakeResponse> + Send + Sync>;
 
-/// What lies there: manifests and blobs by path, with their media types.
+/// The content of the registry: manifests and blobs by path, with their media types.
 type FakeContents = Mutex<BTreeMap<String, (String, Vec<u8>)>>;
 
 /// The registry. It stops when it is dropped.
@@ -116,7 +116,7 @@ impl FakeRegistry {
         *self.shared.twist.lock().unwrap() = None;
     }
 
-    /// What was asked so far; forgotten with that.
+    /// Takes the requests received so far.
     pub(crate) fn seen(&self) -> Vec<RecordedRequest> {
         std::mem::take(&mut self.shared.seen.lock().unwrap())
     }
@@ -163,7 +163,7 @@ fn serve(stream: TcpStream, shared: &FakeRegistryState) -> std::io::Result<()> {
     write(stream, &seen, &reply)
 }
 
-/// What a registry answers.
+/// The normal response of a registry.
 fn registry(seen: &RecordedRequest, contents: &FakeContents) -> FakeResponse {
     let mut contents = contents.lock().unwrap();
     match seen.method.as_str() {

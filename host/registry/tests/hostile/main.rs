@@ -49,7 +49,7 @@ impl RegistryFixture {
         PolicyResolver::new(RegistryClient::new(options()), ContentStore::below(self.state.path()), trust)
     }
 
-    /// What pulling fails with; nothing must be kept of it, and the next pull from a good registry must do.
+    /// The error of a pull; nothing may be stored of it, and the next pull from a good registry must succeed.
     #[track_caller]
     fn fails(&self, trust: TrustRules) -> RegistryError {
         self.fails_with(options(), trust)
@@ -145,7 +145,7 @@ fn what_other_tools_push_is_pulled() {
     fixture.fake.put(&format!("{folder}/manifests/1"), MANIFEST_TYPE, manifest.as_bytes());
     let delivered = fixture.depot(TrustRules::default()).get(&fixture.reference, None).unwrap();
     assert_eq!((delivered.bytes.as_slice(), &delivered.pin.manifest), (COMPONENT, &Digest::of(&manifest)));
-    // And is kept byte by byte, so that its digest stays the one that others know.
+    // And is stored byte by byte, so that its digest stays the published one.
     assert!(
         !fixture.depot(TrustRules::default()).get(&fixture.reference, Some(&delivered.pin)).unwrap().fetched
     );
@@ -171,7 +171,7 @@ fn what_was_changed_is_refused() {
     fixture.fake.twist(move |seen| seen.path.ends_with(config.as_str()).then(|| FakeResponse::of(200, "{}")));
     assert_eq!(what(&fixture.fails(TrustRules::default())), "the config");
 
-    // A manifest that is not the one that was asked for, though it is a good one of its own.
+    // Another manifest than the requested one, though itself valid.
     let mut fixture = RegistryFixture::new();
     let other = PolicyArtifact::new(b"\0asm: another".to_vec(), &[], &[]);
     fixture.reference = fixture.reference.at(&fixture.manifest);
@@ -181,7 +181,7 @@ fn what_was_changed_is_refused() {
     });
     assert_eq!(what(&fixture.fails(TrustRules::default())), "the manifest");
 
-    // A registry that says itself that it is another.
+    // A registry whose header declares another digest.
     let fixture = RegistryFixture::new();
     fixture.fake.twist(|seen| {
         let reply = FakeResponse::of(200, artifact().manifest()).with("content-type", MANIFEST_TYPE);
@@ -280,7 +280,7 @@ fn only_what_a_trusted_key_has_signed_is_kept() {
     let error = fixture.fails(trust());
     assert!(matches!(error, RegistryError::Trust(TrustError::WrongKey { .. })), "{error}");
 
-    // The second signature stands beside the first, and signing again adds none.
+    // The second signature is added to the first, and signing again adds none.
     for _ in 0..2 {
         assert_eq!(registry.sign(&fixture.reference, &ours).unwrap().0, fixture.manifest);
     }
@@ -288,7 +288,7 @@ fn only_what_a_trusted_key_has_signed_is_kept() {
     let delivered = fixture.depot(trust()).get(&fixture.reference, None).unwrap();
     assert!(matches!(delivered.verdict, TrustResult::Signed { by, .. } if by == "acme.pub"));
 
-    // A signature of another policy, put beside this one.
+    // A signature of another policy, stored as one of this policy.
     let fixture = RegistryFixture::new();
     let other: OciReference = format!("oci://{}/acme/other:1", fixture.fake.host).parse().unwrap();
     let second = PolicyArtifact::new(b"\0asm: another".to_vec(), &[], &[]);
@@ -303,7 +303,7 @@ fn only_what_a_trusted_key_has_signed_is_kept() {
                 .with("location", format!("/v2/acme/other/manifests/sha256-{}.sig", from.hex())),
         )
     });
-    // The blob of the signature lies beside the other policy, so that this registry gives it out here too.
+    // The blob of the signature is stored with the other policy, so that this registry also serves it here.
     let signed = registry.signatures(&other, &second.digest()).unwrap().remove(0);
     let blob = format!("/v2/acme/strict/blobs/{}", Digest::of(&signed.payload));
     fixture.fake.put(&blob, "application/octet-stream", signed.payload.as_bytes());
