@@ -18,7 +18,7 @@ use crate::Error;
 use crate::script::Scripted;
 use crate::wants::{Wants, stamp};
 
-/// What clang is told. There is no start code, so a component imports nothing but the contract; an overflow of the stack traps.
+/// Flags of clang. There is no start code, so a component imports nothing but the contract; a stack overflow traps.
 const FLAGS: [&str; 11] = [
     "--target=wasm32-wasi",
     "-std=c17",
@@ -39,10 +39,10 @@ const BUILD: &str = "build";
 /// Folders whose C files are not part of the component.
 const NOT_SOURCES: [&str; 2] = [BUILD, "tests"];
 
-/// Where the C library looks for files.
+/// The WASI interface that the C library uses for files.
 const WASI: &str = "wasi_snapshot_preview1";
 
-/// What `snprintf` names of WASI and never calls. A module that imports more cannot become a component.
+/// The functions of WASI that `snprintf` refers to and never calls. A module that imports more cannot become a component.
 const NEVER_CALLED: [&str; 4] = ["fd_close", "fd_fdstat_get", "fd_seek", "fd_write"];
 
 /// A folder of a policy in C.
@@ -59,7 +59,7 @@ impl CPolicy {
         is_c.then(|| Self { folder: folder.to_owned() })
     }
 
-    /// Writes the bindings: the folder with `guest.h` and what belongs to it.
+    /// Writes the bindings: the folder with `guest.h` and its related files.
     ///
     /// # Errors
     /// [`Error::Format`] if the world or the contract cannot be read, [`Error::File`] if a file cannot be written.
@@ -114,7 +114,7 @@ impl CPolicy {
         folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// What `wants.json` says, if the policy has one.
+    /// The content of `wants.json`, if the policy has one.
     fn wants(&self) -> Result<Wants, Error> {
         let path = self.folder.join("wants.json");
         if !path.is_file() {
@@ -124,7 +124,7 @@ impl CPolicy {
         serde_json::from_str(&text).map_err(|error| Error::Format { path, message: error.to_string() })
     }
 
-    /// Runs clang: which one it was. What it says goes to the person who waits.
+    /// Runs clang and returns its version. Its messages are shown to the user.
     fn compile(&self) -> Result<String, Error> {
         let clang = std::env::var_os("WASI_SDK_PATH")
             .filter(|sdk| !sdk.is_empty())
@@ -150,7 +150,7 @@ impl CPolicy {
     }
 }
 
-/// What to do if clang is not there, or cannot make WebAssembly.
+/// Instructions if clang is missing, or cannot build WebAssembly.
 const INSTALL: &str = "install clang, lld and a C library for WebAssembly: `apt-get install clang lld wasi-libc \
     libclang-rt-dev-wasm32`, or a release of wasi-sdk, whose folder the variable WASI_SDK_PATH names";
 

@@ -10,19 +10,19 @@ use crate::toolchain::clean;
 use crate::wants::{Wants, stamp};
 use crate::{Error, Policy, Std, Toolchain};
 
-/// What policies are compiled for. It has no operating system, so nothing but the contract can be imported.
+/// The target of policies. It has no operating system, so nothing but the contract can be imported.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
 /// The build profile, in the workspace's manifest.
 pub const PROFILE: &str = "policy";
 
-/// Compiler flags beside the remapping of paths. A decision runs in a fresh instance, so its memory is kept small: one
+/// Compiler flags in addition to the remapping of paths. A decision runs in a fresh instance, so its memory is kept small: one
 /// page of stack is plenty for a policy that does not recurse.
 pub const FLAGS: [&str; 1] = ["-Clink-arg=-zstack-size=65536"];
 
-/// Builds a policy: the bytes of its component, with what it wants written into it.
+/// Builds a policy: the bytes of its component, with its wants written into it.
 pub(crate) fn component(policy: &Policy, toolchain: &Toolchain) -> Result<Vec<u8>, Error> {
-    // Before the minutes of a build: a manifest that says it wrongly is soon put right.
+    // Read before the build, which takes minutes, so that the user sees a wrong manifest early.
     let wants = Wants::of_manifest(&policy.folder.join("Cargo.toml"))?;
     let target_dir = policy.workspace.join("target/wasm");
     let module = module(policy, toolchain, &target_dir)?;
@@ -45,9 +45,9 @@ fn module(policy: &Policy, toolchain: &Toolchain, target_dir: &Path) -> Result<P
         .args(["build", "--lib", "--target", TARGET, "--profile", PROFILE, "-p", &policy.package])
         .arg("--target-dir")
         .arg(target_dir)
-        // What the build says is for the person who waits; stdout stays free for data.
+        // Messages of the build go to the user on stderr; stdout is reserved for data.
         .stdout(Stdio::null());
-    // Where there is no lock yet, cargo makes it.
+    // If there is no lock yet, cargo creates it.
     if policy.workspace.join("Cargo.lock").is_file() {
         cargo.arg("--locked");
     }
@@ -57,7 +57,7 @@ fn module(policy: &Policy, toolchain: &Toolchain, target_dir: &Path) -> Result<P
         if let Ok(path) = path {
             cargo.env("PATH", path);
         }
-        // Building the standard library is still behind a gate that only this variable opens on a stable compiler.
+        // A stable compiler builds the standard library only if this variable is set.
         cargo.env("RUSTC_BOOTSTRAP", "1").args(["-Z", "build-std=std,panic_abort"]);
     }
     let command = format!("{} build -p {}", toolchain.cargo.display(), policy.package);
@@ -71,7 +71,7 @@ fn module(policy: &Policy, toolchain: &Toolchain, target_dir: &Path) -> Result<P
     Ok(target_dir.join(TARGET).join(PROFILE).join(file))
 }
 
-/// [`FLAGS`], and what takes this machine's paths out of the component.
+/// [`FLAGS`], and the flags that remove this machine's paths from the component.
 fn flags(policy: &Policy, toolchain: &Toolchain) -> Vec<String> {
     let cargo_home = std::env::var_os("CARGO_HOME")
         .map_or_else(|| std::env::home_dir().unwrap_or_default().join(".cargo"), PathBuf::from);

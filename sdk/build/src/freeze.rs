@@ -1,5 +1,5 @@
-//! Freezes the contract: a copy of `wit/` for each released version, and one of the version that is still a draft. It copies;
-//! what a change means for components is held by a test of the engine.
+//! Freezes the contract: a copy of `wit/` for each released version, and one of the draft version. It only copies; a test of
+//! the engine checks the effect of a change on components.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,22 +13,22 @@ pub const FROZEN: &str = "released";
 /// File in it that names the version which is not released yet.
 pub const DRAFT: &str = "draft";
 
-/// What became of the copy.
+/// The result of copying the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frozen {
     /// The version of the contract.
     pub version: String,
     /// Its copy.
     pub folder: PathBuf,
-    /// The copy is another one than before.
+    /// The copy differs from the previous one.
     pub changed: bool,
 }
 
 /// Copies the contract in `wit` to the folder of its version. With `release`, for the last time.
 ///
 /// # Errors
-/// [`Error::Released`] where the version was released and reads differently now; a file that cannot be read or written; a
-/// contract that names no version.
+/// [`Error::Released`] if the version was released and reads differently now; a file that cannot be read or written; a contract
+/// that names no version.
 pub fn freeze(wit: &Path, release: bool) -> Result<Frozen, Error> {
     let now = texts(wit)?;
     let version = version(wit, &now)?;

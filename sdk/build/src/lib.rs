@@ -1,11 +1,11 @@
 //! Builds policy crates into WebAssembly components and holds the committed ones to their lock.
 //!
-//! [`build_alone`] builds one policy crate, wherever it lies. For the reference policies, which lie in one folder and are
-//! committed as built, [`build`] writes `<policies>/<name>.wasm` and `<policies>/policies.lock`; [`check`] rebuilds and compares;
-//! [`verify`] compares sources and files with the lock and needs no compiler. It does not load or run a component.
+//! [`build_alone`] builds one policy crate in any folder. For the reference policies, which are in one folder and are committed
+//! as built, [`build`] writes `<policies>/<name>.wasm` and `<policies>/policies.lock`; [`check`] rebuilds and compares;
+//! [`verify`] compares sources and files with the lock and needs no compiler. This crate does not load or run a component.
 //!
-//! A component depends on the compiler that made it, so the lock records one. The same compiler that makes other
-//! bytes is an error; another compiler cannot be compared, and [`check`] says so.
+//! A component depends on the compiler that made it, so the lock records one. If the same compiler makes other bytes, that is
+//! an error; results of another compiler cannot be compared, and [`check`] reports that.
 #![forbid(unsafe_code)]
 
 mod c;
@@ -34,25 +34,25 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("cannot {action} {path}: {source}")]
     File {
-        /// What was tried.
+        /// The attempted operation.
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// A manifest or a lock is not what it should be.
+    /// A manifest or a lock is malformed.
     #[error("{path} is not readable: {message}")]
     Format {
         /// Which file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         message: String,
     },
-    /// There is no policy crate in the folder.
+    /// The folder contains no policy crate.
     #[error("no policy crate (a folder with a Cargo.toml) in {0}; name the folder that holds them")]
     NoPolicies(PathBuf),
-    /// The folder is no crate.
+    /// The folder is not a crate.
     #[error("no Cargo.toml in {0}; name the folder of a policy crate, or make one with `baton policy new`")]
     NoCrate(PathBuf),
     /// The folder belongs to no cargo workspace.
@@ -65,7 +65,7 @@ pub enum Error {
          `apt-get install rustc-web cargo-web rust-web-src`"
     )]
     NoToolchain {
-        /// What was looked at and what each lacks, a line each.
+        /// The candidates and what each of them lacks, one per line.
         found: String,
     },
     /// A program that the build needs did not do its part.
@@ -78,12 +78,12 @@ pub enum Error {
         /// Its exit status, or why it could not start.
         message: String,
     },
-    /// The compiled module is no policy.
+    /// The compiled module is not a policy.
     #[error("{policy} does not make a component: {message}")]
     Component {
         /// Which policy.
         policy: String,
-        /// What wit-component said.
+        /// The message of wit-component.
         message: String,
     },
     /// A version of the contract that components out there are built against reads differently now.
@@ -102,7 +102,7 @@ pub enum Error {
     OutOfDate {
         /// Which policy.
         policy: String,
-        /// What differs.
+        /// The differences.
         problem: String,
         /// The folder of the policies.
         folder: String,
@@ -116,16 +116,16 @@ impl Error {
     }
 }
 
-/// What became of one policy.
+/// The result for one policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Name of the policy.
     pub name: String,
-    /// What was found or written.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
-/// What became of one policy.
+/// The outcome for one policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The component was written: its size in bytes, and whether the bytes are new.
@@ -149,7 +149,7 @@ pub enum Outcome {
 /// A component that was built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
-    /// Where it is.
+    /// Its path.
     pub component: PathBuf,
     /// Its size.
     pub bytes: u64,
@@ -195,7 +195,7 @@ pub fn build(folder: &Path) -> Result<Vec<Report>, Error> {
 /// Rebuilds every policy crate in `folder` and compares with the committed components. Writes nothing there.
 ///
 /// # Errors
-/// [`Error::OutOfDate`] where the sources changed or the same compiler makes other bytes.
+/// [`Error::OutOfDate`] if the sources changed or the same compiler makes other bytes.
 pub fn check(folder: &Path) -> Result<Vec<Report>, Error> {
     verify(folder)?;
     let lock = Lock::read(folder)?;

@@ -1,4 +1,4 @@
-//! `policies.lock`: what each committed component was built from and with.
+//! `policies.lock`: the sources and the compiler of each committed component.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -49,9 +49,9 @@ pub struct Locked {
     pub rustc: String,
     /// The compiler's commit.
     pub rustc_commit: String,
-    /// Where the standard library came from: `prebuilt` or `built`.
+    /// The origin of the standard library: `prebuilt` or `built`.
     pub std: String,
-    /// Flags given to the compiler, paths of this machine left out.
+    /// Flags of the compiler, without paths of this machine.
     pub flags: Vec<String>,
     /// Version of the encoder that makes the component.
     pub wit_component: String,
@@ -60,7 +60,7 @@ pub struct Locked {
 }
 
 impl Locked {
-    /// What would stand in the lock for this component, made with the encoder that this tool is built with.
+    /// The lock's entry for this component, made with the encoder that this tool is built with.
     ///
     /// # Errors
     /// A source that cannot be read.
@@ -92,7 +92,7 @@ impl Locked {
         })
     }
 
-    /// Everything besides the sources that decides the bytes, on one line.
+    /// Everything except the sources that determines the bytes, on one line.
     pub fn compiler(&self) -> String {
         format!(
             "{} ({}), std {}, wit-component {}, {}",

@@ -1,34 +1,34 @@
-//! Policies in JavaScript and Python bring their own build script; this runs it. What the script does is its own affair: it is
-//! as trusted as the sources beside it.
+//! Policies in JavaScript and Python have a build script; this runs it. The script is not checked: it is as trusted as the
+//! sources in its folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Error;
 
-/// A folder of a policy that is no crate, and how it is built.
+/// A folder of a policy that is not a crate, and its build script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     folder: PathBuf,
     program: PathBuf,
     file: &'static str,
-    /// What is missing for it, and how it is installed.
+    /// The missing tools, and how to install them.
     missing: Option<&'static str>,
 }
 
-/// What a script made.
+/// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scripted {
-    /// Where it is.
+    /// Its path.
     pub component: PathBuf,
     /// Its size.
     pub bytes: u64,
-    /// What was run.
+    /// The executed command.
     pub command: String,
 }
 
 impl Script {
-    /// The build script of a folder; absent where it has none, or is a crate.
+    /// The build script of a folder; none if it has none, or is a crate.
     pub fn of(folder: &Path) -> Option<Self> {
         let has = |path: &str| folder.join(path).exists();
         let script = |program: PathBuf, file, missing| {
@@ -50,10 +50,10 @@ impl Script {
         }
     }
 
-    /// Runs it. What it prints is shown where it fails.
+    /// Runs it. Its output is shown if it fails.
     ///
     /// # Errors
-    /// [`Error::Command`] where it cannot start, fails, or makes no component.
+    /// [`Error::Command`] if it cannot start, fails, or makes no component.
     pub fn run(&self) -> Result<Scripted, Error> {
         let command = format!("{} {}", self.program.display(), self.file);
         let failed = |message: String| Error::Command {
@@ -120,7 +120,7 @@ mod tests {
     #[cfg(unix)]
     fn with_python(script: &str) -> Result<Scripted, Error> {
         use std::os::unix::fs::PermissionsExt as _;
-        // A stand-in, so that the test needs no Python.
+        // A fake script, so that the test needs no Python.
         let folder = folder(&[("build.py", script)]);
         let bin = folder.path().join(".venv/bin");
         std::fs::create_dir_all(&bin).unwrap();

@@ -1,5 +1,5 @@
-//! What a component is made from: the policy's crate, the SDK, the contract, and the other crates by version.
-//! It asks cargo which crates those are, offline, and compiles nothing.
+//! The sources of a component: the policy's crate, the SDK, the contract, and the other crates by version. Asks cargo for the
+//! list of these crates, offline, and compiles nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use crate::toolchain::clean;
 use crate::{Error, TARGET};
 
-/// Crates of code generators that decide what they generate. What else a generator is linked with (serde, anyhow…)
-/// never reaches a component, and a host that bumps those must not touch the lock.
+/// Crates of code generators that determine the generated code. The other dependencies of a generator (serde, anyhow…) never
+/// reach a component, and a host that updates those must not change the lock.
 const GENERATORS: [&str; 2] = ["wit-", "wasm"];
 
 /// A policy crate, found in a folder of them.
@@ -23,7 +23,7 @@ pub struct Policy {
     pub package: String,
     /// Its crate.
     pub folder: PathBuf,
-    /// Where the component belongs.
+    /// The path of the component.
     pub component: PathBuf,
     /// The workspace: the folder with the Cargo.lock.
     pub workspace: PathBuf,
@@ -56,7 +56,7 @@ pub fn discover(folder: &Path) -> Result<Vec<Policy>, Error> {
     if policies.is_empty() { Err(Error::NoPolicies(folder)) } else { Ok(policies) }
 }
 
-/// The policy crate in `folder`, with whatever workspace it belongs to.
+/// The policy crate in `folder`, with the workspace that it belongs to.
 pub(crate) fn alone(folder: &Path) -> Result<Policy, Error> {
     let manifest = folder.join("Cargo.toml");
     if !manifest.is_file() {
@@ -100,19 +100,19 @@ impl Policy {
             add(&name.to_string_lossy().replace('\\', "/"), &bytes);
         }
         add("profile", self.profile()?.as_bytes());
-        // A manifest that inherits a dependency does not say with which features.
+        // A manifest that inherits a dependency does not name its features.
         for (name, inherited) in self.inherited()? {
             add(&name, inherited.as_bytes());
         }
         Ok(hex(&hash.finalize()))
     }
 
-    /// The crates from outside the workspace that decide the component's bytes: `name version` to checksum.
+    /// The crates from outside the workspace that determine the component's bytes: `name version` to checksum.
     ///
-    /// Those that are linked into it, and of the macros that write parts of it those that decide what they write.
+    /// These are the crates that are linked into it, and those that determine the output of macros.
     ///
     /// # Errors
-    /// Where cargo cannot tell, or Cargo.lock cannot be read.
+    /// If cargo fails, or Cargo.lock cannot be read.
     pub fn crates(&self) -> Result<BTreeMap<String, String>, Error> {
         let lock = CargoLock::read(&self.workspace)?;
         let mut found = BTreeMap::new();
@@ -142,7 +142,7 @@ impl Policy {
         Ok(found)
     }
 
-    /// What `cargo tree` says of the policy as it is built: a line a crate, with its depth.
+    /// The output of `cargo tree` for the policy as it is built: a line per crate, with its depth.
     fn tree(&self) -> Result<String, Error> {
         let cargo = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
         let mut command = clean(Command::new(&cargo));
@@ -217,7 +217,7 @@ impl Policy {
         Ok(found)
     }
 
-    /// What the root manifest says of the dependencies that the local crates inherit from it.
+    /// The root manifest's entries for the dependencies that the local crates inherit from it.
     fn inherited(&self) -> Result<BTreeMap<String, String>, Error> {
         let root = manifest(&self.workspace.join("Cargo.toml"))?;
         let mut inherited = BTreeMap::new();
@@ -280,7 +280,7 @@ impl CargoLock {
         })
     }
 
-    /// What a package depends on. An entry is `name`, or `name version` where the lock holds several versions.
+    /// The dependencies of a package. An entry is `name`, or `name version` if the lock holds several versions.
     fn dependencies(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
         self.packages[index].dependencies.iter().filter_map(|entry| {
             let mut words = entry.split(' ');

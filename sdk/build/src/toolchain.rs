@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::{Error, PROFILE, TARGET};
 
-/// Where Debian puts its compiler, whatever `PATH` says first.
+/// The folder of Debian's compiler, regardless of `PATH`.
 const SYSTEM: &str = "/usr/bin";
 
 /// A compiler that can build a policy.
@@ -19,15 +19,15 @@ pub struct Toolchain {
     pub cargo: PathBuf,
     /// `rustc --version`, without the leading word.
     pub version: String,
-    /// The compiler's commit; empty where it does not say.
+    /// The compiler's commit; empty if it does not report one.
     pub commit: String,
     /// Its installation.
     pub sysroot: PathBuf,
-    /// Where the standard library comes from.
+    /// The origin of the standard library.
     pub std: Std,
 }
 
-/// Where the standard library for the target comes from.
+/// The origin of the standard library for the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Std {
     /// It is installed.
@@ -49,7 +49,7 @@ impl Std {
 }
 
 impl Toolchain {
-    /// The first compiler that can: what `RUSTC` and `CARGO` name or `PATH` has, then the system's own.
+    /// The first usable compiler: the one of `RUSTC` and `CARGO` or of `PATH`, then the system's.
     ///
     /// # Errors
     /// [`Error::NoToolchain`] with what each one lacks.
@@ -104,7 +104,7 @@ impl Toolchain {
     }
 }
 
-/// Whether a program is there and says what version it is.
+/// Whether a program exists and reports its version.
 fn runs(program: &Path) -> bool {
     clean(Command::new(program)).arg("--version").output().is_ok_and(|output| output.status.success())
 }
@@ -113,7 +113,7 @@ fn named(variable: &str, program: &str) -> PathBuf {
     std::env::var_os(variable).map_or_else(|| PathBuf::from(program), PathBuf::from)
 }
 
-/// Version, commit and sysroot of a compiler, where it runs at all.
+/// Version, commit and sysroot of a compiler, if it runs at all.
 fn describe(rustc: &Path) -> Option<(String, String, PathBuf)> {
     let ask = |argument: &[&str]| {
         let output = clean(Command::new(rustc)).args(argument).output().ok()?;
@@ -139,8 +139,8 @@ fn linker(sysroots: &[&Path]) -> Option<PathBuf> {
     folders.into_iter().find(|folder| folder.join("rust-lld").is_file())
 }
 
-/// Takes away what is meant for another compiler, as `cargo run` sets it, and what changes the bytes of what is built: an
-/// incremental build differs from one that begins anew.
+/// Removes variables that are meant for another compiler, as `cargo run` sets them, and variables that change the bytes of the
+/// result: an incremental build differs from a full one.
 pub(crate) fn clean(mut command: Command) -> Command {
     for variable in [
         "LD_LIBRARY_PATH",
@@ -167,7 +167,7 @@ pub(crate) fn clean(mut command: Command) -> Command {
 mod tests {
     use super::*;
 
-    /// A program that answers as a compiler whose installation is the folder, and one that runs.
+    /// A fake compiler whose installation is the folder, and a program that runs.
     fn pretend(folder: &Path) -> (PathBuf, PathBuf) {
         use std::os::unix::fs::PermissionsExt as _;
         let program = |name: &str, says: &str| {
@@ -183,7 +183,7 @@ mod tests {
         (program("rustc", &rustc), program("cargo", "echo cargo 1.95.0"))
     }
 
-    /// What is said where none of these can.
+    /// The message if none of these can.
     fn lacks(programs: &[(PathBuf, PathBuf)], folder: &Path) -> String {
         let said = Toolchain::among(programs).unwrap_err().to_string();
         said.replace(&folder.display().to_string(), "FOLDER")

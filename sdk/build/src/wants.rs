@@ -1,5 +1,5 @@
-//! What a policy asks for beyond what every policy has: read from its manifest, written into its component as a custom section.
-//! It grants nothing; a workflow does, and the host looks at the imports whatever the section says.
+//! The requests of a policy beyond what every policy has: read from its manifest, written into its component as a custom
+//! section. This grants nothing; a workflow does, and the host checks the imports regardless of the section.
 //!
 //! ```toml
 //! [package.metadata.baton]
@@ -21,7 +21,7 @@ pub const SECTION: &str = "baton:wants";
 /// Version of its format.
 const SCHEMA: u32 = 1;
 
-/// What a component asks for. Nothing, by default, and then it has no section.
+/// The requests of a component. By default there are none, and the component has no section.
 ///
 /// ```
 /// use baton_build::Wants;
@@ -43,7 +43,7 @@ pub struct Wants {
     pub memory_mib: Option<u32>,
 }
 
-/// `[package.metadata.baton]`: there is nothing else in it, so that a misspelt key is no silent nothing.
+/// `[package.metadata.baton]`: other keys are rejected, so that a misspelt key is not silently ignored.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Metadata {
@@ -52,10 +52,10 @@ struct Metadata {
 }
 
 impl Wants {
-    /// What the manifest of a crate says.
+    /// The wants in the manifest of a crate.
     ///
     /// # Errors
-    /// A manifest that cannot be read, or a key that nobody knows.
+    /// A manifest that cannot be read, or an unknown key.
     pub fn of_manifest(manifest: &Path) -> Result<Self, Error> {
         let text = std::fs::read_to_string(manifest).map_err(Error::file("read", manifest))?;
         let wrong = |message: String| Error::Format { path: manifest.to_owned(), message };
@@ -75,13 +75,13 @@ impl Wants {
             #[serde(flatten)]
             wants: &'a Wants,
         }
-        // Texts and numbers alone: there is nothing in it that JSON could not say.
+        // Only texts and numbers, which JSON can always express.
         serde_json::to_string(&Section { schema: SCHEMA, wants: self }).unwrap_or_default()
     }
 }
 
-/// The component with what it wants written into it, in place of what was there. The same component and the same wants give
-/// the same bytes; who wants nothing has no section.
+/// The component with its wants written into it, replacing earlier ones. The same component and the same wants give the same
+/// bytes; without wants there is no section.
 ///
 /// ```
 /// use baton_build::{Wants, stamp};
@@ -96,7 +96,7 @@ impl Wants {
 /// ```
 ///
 /// # Errors
-/// [`Error::Component`] where the bytes are no component.
+/// [`Error::Component`] if the bytes are not a component.
 pub fn stamp(component: &[u8], wants: &Wants) -> Result<Vec<u8>, Error> {
     let mut stamped = without_section(component)
         .map_err(|message| Error::Component { policy: "the file".to_owned(), message })?;

@@ -31,7 +31,7 @@ fn the_lock_names_no_crate_of_the_host_alone() {
 
 #[test]
 fn a_component_imports_only_what_a_policy_may_and_exports_only_decisions() {
-    // M2, M6: what a policy may do is visible in what it imports. This one reads no artifacts and writes no log.
+    // M2, M6: the imports of a policy show what it may do. This one reads no artifacts and writes no log.
     for policy in baton_build::discover(&policies()).unwrap() {
         let bytes = std::fs::read(&policy.component).unwrap();
         let DecodedWasm::Component(resolve, world) = wit_component::decode(&bytes).unwrap() else {
@@ -45,7 +45,7 @@ fn a_component_imports_only_what_a_policy_may_and_exports_only_decisions() {
             ["types", "questions", "config", "text"].map(|name| format!("baton:policy/{name}@0.1.0"));
         let exports = names(world.exports.keys().collect());
         for import in names(world.imports.keys().collect()) {
-            // A layer asks the next policy what it answers itself.
+            // A layered policy asks the next policy the questions that it answers itself.
             let is_asked = exports.contains(&import) && policy.name == "house-rules";
             assert!(allowed.contains(&import) || is_asked, "{} imports {import}", policy.name);
         }

@@ -1,4 +1,4 @@
-//! What the lock notices, on a copy of a small workspace; nothing is compiled.
+//! The changes that the lock detects, on a copy of a small workspace; nothing is compiled.
 
 use std::fs;
 use std::path::Path;
