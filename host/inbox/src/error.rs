@@ -1,4 +1,4 @@
-//! What can go wrong with the inbox as a whole, and what can be wrong with one file in it.
+//! Errors of the inbox as a whole, and problems of a single file in it.
 
 use std::fmt;
 use std::io;
@@ -19,18 +19,18 @@ impl InboxError {
     }
 }
 
-/// What is wrong with a file, for the agent that wrote it and the person who looks on.
+/// A problem of a file, for the agent that wrote it and for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileProblem {
     /// Name of the file.
     pub file: String,
-    /// From 1, where it can be told.
+    /// From 1, if it is known.
     pub line: Option<usize>,
-    /// The field, where one is at fault.
+    /// The faulty field, if there is one.
     pub field: Option<String>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What would be right; empty where that is plain.
+    /// The accepted values; empty if they are obvious.
     pub allowed: String,
 }
 

@@ -1,9 +1,9 @@
 //! The file door of the inbox: reads what agents report through files in their task folder. It checks the form of a
 //! report; the owner of the inbox decides whether it fits the run, and [rejects](Inbox::reject) one that does not.
 //!
-//! Nothing is lost and nothing is taken on trust: a file stays where it is until the host confirms that its report is
-//! in the journal, a bad one is moved aside with an explanation that the agent can read, and no link is followed. What is
-//! kept of a report stays in the workspace, so it is masked: people commit what lies there.
+//! No report is lost, and no file is trusted: a file stays in place until the host confirms that its report is in the journal,
+//! a bad one is moved aside with an explanation that the agent can read, and no link is followed. Kept reports stay in the
+//! workspace, where users may commit them, so they are masked.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -26,30 +26,30 @@ pub const MAX_FILE_BYTES: u64 = 64 << 10;
 /// Files handed over in one scan. The rest comes with the next, so that a flood of files does not block the host.
 pub const MAX_FILES_PER_SCAN: usize = 64;
 
-/// Directory entries looked at in one scan.
+/// Directory entries read in one scan.
 const MAX_ENTRIES: usize = 10_000;
 
 /// JSON that breaks off is given this long: an agent writes a report at once, but not always in one piece.
 const INCOMPLETE_REPORT_GRACE: Duration = Duration::from_secs(2);
 
-/// Where confirmed files go, below the inbox.
+/// The folder of confirmed files, below the inbox.
 const TAKEN: &str = "taken";
 
-/// Where bad files go, below the inbox.
+/// The folder of bad files, below the inbox.
 const REJECTED: &str = "rejected";
 
 /// How to report, for agents; the host writes it.
 const INSTRUCTIONS: &str = "README.md";
 
-/// What the name of a report ends in, and that of a handoff may.
+/// The extension of a report; a handoff may have another one.
 const SUFFIX: &str = ".json";
 const MARKDOWN: &str = ".md";
 
 /// The text without its secrets; borrowed if there are none. The inbox knows no rules of its own.
 pub type MaskFn = fn(&str) -> Cow<'_, str>;
 
-/// Opens a folder by its path in the workspace, and makes it where it is not there; follows no link on the way, since an agent may have put
-/// it there, and opens nothing of another folder in the place of the workspace.
+/// Opens a folder by its path in the workspace, and creates it if it is missing; follows no link on the way, since an agent may
+/// have made it, and opens nothing in a folder that has replaced the workspace.
 pub type FolderOpener = Box<dyn Fn(&Path) -> io::Result<Dir> + Send + Sync>;
 
 /// A file that was found.
@@ -62,12 +62,12 @@ pub struct ReceivedReport {
     /// Address of this writing of it: two sessions may write the same words under the same name, and a file that is met again
     /// after its host died is the same one.
     pub writing: Digest,
-    /// The report, and who says to have written it; or what is wrong with the file, which is then already in
+    /// The report, and the session that it names as its author; or the problem of the file, which is then already in
     /// `rejected/` and needs no confirmation.
     pub result: Result<(Option<SessionId>, ToolCall), FileProblem>,
-    /// What a document reports beside its handoff.
+    /// Further reports in the same document as a handoff.
     pub records: Vec<ToolCall>,
-    /// It breaks off, and may still be written: it stays where it is, and comes again.
+    /// The file is incomplete, and may still be written: it stays in place, and is read again.
     pub unfinished: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct Inbox {
     unfinished: BTreeMap<OsString, Digest>,
 }
 
-/// Its folders, opened: whatever an agent puts in their places, these are read and written until the end of a look.
+/// Its opened folders: even if an agent replaces their paths, these are read and written until the end of the operation.
 struct InboxFolders {
     new: Dir,
     taken: Dir,
@@ -92,11 +92,11 @@ struct InboxFolders {
 }
 
 impl Inbox {
-    /// Takes the inbox of a task folder, given relative to the workspace, and makes its folders. What it keeps of reports
-    /// goes through `mask`.
+    /// Opens the inbox of a task folder, given relative to the workspace, and creates its folders. Kept reports are masked with
+    /// `mask`.
     ///
     /// # Errors
-    /// [`InboxError`] where the folders cannot be made, or lead out of the workspace.
+    /// [`InboxError`] if the folders cannot be created, or lead out of the workspace.
     pub fn open(
         workspace: &Path,
         task_folder: &str,
@@ -126,7 +126,7 @@ impl Inbox {
     /// rejected if it is the same at the end of the next prompt.
     ///
     /// # Errors
-    /// [`InboxError`] where the folder cannot be made or read. A single bad file is a result, not an error.
+    /// [`InboxError`] if the folder cannot be created or read. A single bad file is a result, not an error.
     pub fn scan(&mut self, at_once: bool) -> Result<Vec<ReceivedReport>, InboxError> {
         let folders = self.folders()?;
         let names = written(&folders.new).map_err(|source| InboxError::new("read", self.folder(), source))?;
@@ -146,7 +146,7 @@ impl Inbox {
     /// read stays, and comes with the next scan; a name that is not held is no error, since a restart forgets it.
     ///
     /// # Errors
-    /// [`InboxError`] where the file cannot be moved. It stays where it is, and core counts a report once.
+    /// [`InboxError`] if the file cannot be moved. It stays in place, and core counts a report once.
     pub fn confirm(&mut self, file: &str) -> Result<(), InboxError> {
         let name = OsStr::new(file);
         let Some(digest) = self.handed_over.get(name).cloned() else {
@@ -176,7 +176,7 @@ impl Inbox {
     /// again since it was read stays, and comes with the next scan.
     ///
     /// # Errors
-    /// [`InboxError`] where the file cannot be moved. It stays where it is, and is handed over once more after a restart.
+    /// [`InboxError`] if the file cannot be moved. It stays in place, and is handed over again after a restart.
     pub fn reject(&mut self, file: &str, why: &str) -> Result<(), InboxError> {
         let name = OsStr::new(file);
         let Some(digest) = self.handed_over.get(name).cloned() else {
@@ -200,8 +200,8 @@ impl Inbox {
         Ok(())
     }
 
-    /// Rejects the files that lie there and were written later than this, or all of them, by the time that the file system itself keeps of
-    /// their change. Gives their names.
+    /// Rejects the waiting files that changed after this time, or all of them, by the change time that the file system records.
+    /// Returns their names.
     ///
     /// # Errors
     /// [`InboxError`] if the inbox cannot be read.
@@ -217,7 +217,7 @@ impl Inbox {
         })
     }
 
-    /// Rejects what was not handed over yet. Gives the names.
+    /// Rejects the files that were not handed over yet. Returns the names.
     ///
     /// # Errors
     /// [`InboxError`] if the inbox cannot be read.
@@ -240,7 +240,7 @@ impl Inbox {
                 if !is_meant(&folders.new, &name, self.handed_over.contains_key(&name)) {
                     continue;
                 }
-                // What cannot be read is rejected as well, by its name alone.
+                // Unreadable files are rejected as well, by their name alone.
                 let digest = Digest::of(content(&folders.new, &name).unwrap_or_default());
                 let file = name.to_string_lossy().into_owned();
                 let problem = FileProblem::new(&file, why);
@@ -249,7 +249,7 @@ impl Inbox {
                     rejected.push(file);
                 }
             }
-            // A listing is bounded, and what was rejected makes room for more of it.
+            // A listing is bounded, and each rejected file makes room for another one in it.
             if rejected.len() == before {
                 return Ok(rejected);
             }
@@ -269,7 +269,7 @@ impl Inbox {
         opened().map_err(|source| InboxError::new("open", self.folder(), source))
     }
 
-    /// What one file is worth telling: nothing while it is being written, held already, or gone.
+    /// The result of one file; none while it is being written, if it was already handed over, or if it has disappeared.
     fn read_report(&mut self, folders: &InboxFolders, name: &OsStr, at_once: bool) -> Option<ReceivedReport> {
         let dir = &folders.new;
         let file = name.to_string_lossy().into_owned();
@@ -321,10 +321,10 @@ impl Inbox {
     }
 }
 
-/// A report with the session that it names, and what is reported beside it.
+/// A report with the session that it names, and the further reports of the same document.
 type ParsedFile = ((Option<SessionId>, ToolCall), Vec<ToolCall>);
 
-/// What a file says, or why that is no report.
+/// The content of a file, or the reason why it is not a report.
 fn read(file: &str, name: &OsStr, bytes: io::Result<Vec<u8>>) -> Result<ParsedFile, ParseFailure> {
     let wrong = |problem| Err(ParseFailure { problem, unfinished: false });
     match bytes {
@@ -359,7 +359,7 @@ fn writing_of(file: &str, written: &Option<(i64, i64)>, content: &Digest) -> Dig
     Digest::of(format!("{file}\n{written:?}\n{content}"))
 }
 
-/// What agents put there, in the order in which it was written: all but names that begin with a dot, and what is Baton's.
+/// The files of agents, in the order of writing: all except names that begin with a dot, and Baton's own.
 fn written(dir: &Dir) -> io::Result<Vec<OsString>> {
     let mut files = Vec::new();
     for entry in dir.entries()?.take(MAX_ENTRIES).flatten() {
@@ -407,7 +407,7 @@ fn mask_kept(dir: &Dir, name: &OsStr, bytes: &[u8], mask: MaskFn) -> io::Result<
     dir.rename(&part, dir, name)
 }
 
-/// A new file. Anything that stands there is replaced, not written through.
+/// A new file. Replaces an existing file or link, and does not write through it.
 fn create_replacing(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
     match dir.remove_file(name) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -415,7 +415,8 @@ fn create_replacing(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
     }
 }
 
-/// Moves a bad file aside and says beside it what is wrong. A file that is larger than any report stays as it is.
+/// Moves a bad file aside, and writes the problem into a file next to it. A file that is larger than any report is moved
+/// unchanged.
 fn reject(
     folders: &InboxFolders,
     name: &OsStr,

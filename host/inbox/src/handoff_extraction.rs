@@ -8,7 +8,7 @@ use crate::handoff_markdown::{NO_NEXT, NO_STATE};
 use crate::tool_requests::HandoffWrite;
 use crate::validation::{FACTS_MAX, FILES_MAX, TEXT_BYTES_MAX};
 
-/// What such a file says; nothing where it says nothing. The fields are those of a `handoff-write`, of whatever type.
+/// The content of such a file; none if it has no content. The fields are those of a `handoff-write`, of any type.
 pub(crate) fn handoff(fields: &Map<String, Value>) -> Option<HandoffWrite> {
     let mut state = text(fields.get("current_state"));
     let next = texts(fields.get("immediate_next_action")).join("; ");
@@ -34,13 +34,13 @@ pub(crate) fn handoff(fields: &Map<String, Value>) -> Option<HandoffWrite> {
         current_state: or(state, NO_STATE),
         immediate_next_action: or(next, NO_NEXT),
         critical_context: context.iter().map(|fact| cut(fact)).collect(),
-        // A line 0, or none at all, is no place in a file.
+        // A line 0, or an empty one, is not a place in a file.
         critical_files: files.iter().map(|file| file.trim_end_matches(":0").to_owned()).collect(),
         open: texts(fields.get("open")).into_iter().map(ObjectiveId::new).collect(),
     })
 }
 
-/// The texts of a list, or the one that stands instead of it.
+/// The texts of a list, or the single text in place of a list.
 fn texts(value: Option<&Value>) -> Vec<String> {
     let items = match value {
         Some(Value::Array(items)) => items.iter().map(|item| text(Some(item))).collect(),

@@ -1,17 +1,17 @@
-//! A handoff as agents like to write it: Markdown, by its headings. What stands under none of them is part of the state.
+//! A handoff in the usual form of agents: Markdown, by its headings. Text under no known heading becomes part of the state.
 
 use crate::tool_definitions::ArgumentError;
 use crate::tool_requests::{AttemptRecord, DecisionRecord, HandoffWrite, ToolCall};
 use crate::validation::{FACTS_MAX, FILES_MAX};
 
-/// Where a document names no next step, nothing is made up for it.
+/// The next step of a document that names none: nothing is invented for it.
 pub(crate) const NO_NEXT: &str = "Go on with what the current state leaves open: no next step was named.";
 
-/// Where a decision or an attempt says no more.
+/// The rationale of a decision or an attempt that gives none.
 const NO_RATIONALE: &str = "as its handoff says";
 const NO_OUTCOME: &str = "not to be tried again, as its handoff says";
 
-/// What a document reports.
+/// The reports of a document.
 #[derive(Debug)]
 pub(crate) struct ParsedHandoff {
     pub(crate) handoff: ToolCall,
@@ -19,7 +19,7 @@ pub(crate) struct ParsedHandoff {
     pub(crate) records: Vec<ToolCall>,
 }
 
-/// Where it names nothing else.
+/// The state of a document that has no other content.
 pub(crate) const NO_STATE: &str = "As the next step says.";
 
 /// A heading with the lines below it.
@@ -29,11 +29,11 @@ struct MarkdownSection<'t> {
     lines: Vec<&'t str>,
 }
 
-/// Reads a handoff. The next step, the facts, the decisions and the failed attempts are taken out by their headings, the paths of
-/// files are named once more, and all the rest is the state.
+/// Reads a handoff. The next step, the facts, the decisions and the failed attempts are taken out by their headings, the paths
+/// of files are listed separately as well, and all the rest is the state.
 ///
 /// # Errors
-/// A [`Fault`] where it says nothing, or more than a report may.
+/// An [`ArgumentError`] if it is empty, or longer than a report may be.
 pub(crate) fn handoff(text: &str) -> Result<ParsedHandoff, ArgumentError> {
     if text.trim().is_empty() {
         return Err(ArgumentError { field: None, message: "it is empty".to_owned() });
@@ -94,7 +94,7 @@ fn attempt(item: &str) -> ToolCall {
     ToolCall::AttemptRecord(AttemptRecord { approach, outcome })
 }
 
-/// What stands before a colon or a dash, and behind it.
+/// The text before a colon or a dash, and the text after it.
 fn halves(item: &str, otherwise: &str) -> (String, String) {
     let found = [": ", " - ", " – ", " — "].iter().filter_map(|mark| item.split_once(mark));
     let first = found.min_by_key(|(before, _)| before.len());
@@ -139,7 +139,7 @@ fn item(line: &str) -> Option<&str> {
     (!bare.is_empty()).then_some(bare)
 }
 
-/// The path that an item begins with: "`src/a.rs:4` (the parser)". Nothing where it begins with a word.
+/// The path at the beginning of an item: "`src/a.rs:4` (the parser)". None if it begins with a word.
 fn path(item: &str) -> Option<&str> {
     let first = match item.strip_prefix('`') {
         Some(quoted) => quoted.split('`').next()?,

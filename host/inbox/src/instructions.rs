@@ -3,8 +3,8 @@
 /// How to report, with an example of each report: the host writes it to `inbox/README.md`.
 pub const INSTRUCTIONS: &str = include_str!("instructions.md");
 
-/// Values of `report`, in the order of the instructions: each is a tool that says something, with hyphens in its name.
-/// A tool that asks has no use in a file, since nothing is answered there.
+/// Values of `report`, in the order of the instructions: each is a tool that reports, with hyphens in its name. A tool that
+/// queries is useless in a file, since a file gets no answer.
 pub(crate) const KINDS: [&str; 9] = [
     "objective-update",
     "decision-record",
@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn every_example_of_the_instructions_is_a_report() {
-        // C19: the schema that agents are shown is the one that is read.
+        // C19: the schema that agents see is also the one of the parser.
         let examples: Vec<_> = INSTRUCTIONS.lines().filter(|line| line.starts_with('{')).collect();
         assert_eq!(examples.len(), KINDS.len());
         for (kind, example) in KINDS.iter().zip(examples) {

@@ -1,4 +1,4 @@
-//! What an agent reports, and how it asks for what the host keeps: one set of calls, and two doors to it.
+//! The reports of an agent, and its queries to the host: one set of calls, and two ways to make them.
 //!
 //! | file | part |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `proxy.rs` | an MCP proxy that keeps large results of other servers out of a context |
 //! | `file_inbox.rs`, `report_parser.rs`, `instructions.rs` | the same calls through files in the task folder |
 //!
-//! Only the form of a call is checked here. Whether it fits the run, and what it means, is for the runtime and core.
+//! Only the form of a call is checked here. The runtime and core decide whether it fits the run, and what it means.
 #![forbid(unsafe_code)]
 
 mod error;

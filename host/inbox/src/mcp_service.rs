@@ -1,6 +1,6 @@
-//! The MCP server of an agent's tools. It turns protocol into calls and answers into protocol; what a call comes to is
-//! the door's. Whatever goes wrong with a call is a result that says so, never an error of the protocol: an agent can act
-//! on the first, and many clients hide the second.
+//! The MCP server of an agent's tools. It turns protocol into calls and answers into protocol; the backend performs the calls.
+//! Every failure of a call is a result that explains it, never an error of the protocol: an agent can act on the first, and
+//! many clients hide the second.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::tool_backend::{ToolBackend, ToolReply, ToolRequest};
 use crate::tool_definitions::{TOOLS, read, takes};
 
-/// What clients call the server; its tools are `mcp__baton__…` in Claude Code.
+/// The server's name in clients; its tools are `mcp__baton__…` in Claude Code.
 pub const SERVER_NAME: &str = "baton";
 
-/// Where a client says which of its calls this is. Claude Code does; what else is sent is not unique to a call.
+/// The field in which a client names the id of its call. Claude Code does; other fields are not unique to a call.
 const TOOL_USE_ID: &str = "claudecode/toolUseId";
 
-/// What a client may put into the model's context beside the tools.
+/// Text that a client may put into the model's context together with the tools.
 const INSTRUCTIONS: &str = "Baton keeps this work going when your context runs out: another session then takes over, and \
     knows what you reported here and what is on disk, nothing else. Report an objective done with objective_update as \
     soon as it is. Record decisions, failed attempts and traps when they happen. Keep long outputs with artifact_save \
@@ -34,10 +34,10 @@ const INSTRUCTIONS: &str = "Baton keeps this work going when your context runs o
 #[error("the connection to the MCP client broke: {0}; start the server again from the client")]
 pub struct ServeError(String);
 
-/// Serves one client over these ends until it hangs up.
+/// Serves one client over these ends until it closes the connection.
 ///
 /// # Errors
-/// [`ServeError`] where the client does not speak the protocol. That it hangs up is no error.
+/// [`ServeError`] if the client does not speak the protocol. A closed connection is not an error.
 pub async fn serve<R, W>(door: impl ToolBackend, read: R, write: W) -> Result<(), ServeError>
 where
     R: AsyncRead + Send + Unpin + 'static,

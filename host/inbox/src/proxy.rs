@@ -1,9 +1,9 @@
-//! An MCP proxy: stands between a client and any MCP server that is a command, and keeps tool results that are too large
-//! for a context out of it (C3). Which ones, a [`ResultStore`] says; this moves messages and judges nothing.
+//! An MCP proxy: sits between a client and any MCP server that is a command, and keeps tool results that are too large out of
+//! the context (C3). A [`ResultStore`] decides which ones; the proxy only moves messages.
 //!
-//! A message is a line of JSON, and every line goes through as it came: methods that this code has never heard of,
-//! notifications, progress, cancellation, errors. Three things are looked at: `tools/list` gets one tool more, calls of
-//! that tool are answered here, and the results of other calls are offered to the store, text by text.
+//! A message is a line of JSON, and the proxy passes every line unchanged: unknown methods, notifications, progress,
+//! cancellation, errors. It handles three things: `tools/list` gets one additional tool, calls of that tool are answered here,
+//! and the results of other calls are offered to the store, text by text.
 
 mod message;
 
@@ -27,7 +27,7 @@ use crate::tool_backend::ToolReply;
 use crate::tool_definitions::load_tool;
 use crate::tool_requests::ArtifactLoad;
 
-/// The tool that serves back what was replaced.
+/// The tool that returns replaced results.
 pub const LOAD_TOOL: &str = "baton_artifact_load";
 
 /// A reference with its preview has about this many bytes: nothing smaller can gain by one.
@@ -36,7 +36,7 @@ pub const OFFERED_BYTES_MIN: usize = 4 * 1024;
 const LINE_BYTES_MAX: u64 = 96 * 1024 * 1024;
 /// Messages that wait for a client that does not read; both sides then wait.
 const QUEUE: usize = 64;
-/// How long a server that was left may take for what it still has to say.
+/// How long a server may take to send its last messages after the client has left.
 const SERVER_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Calls without an answer that are remembered. Results of calls beyond it go through as they are.
 const CALLS: usize = 1024;
@@ -46,13 +46,13 @@ const CALLS: usize = 1024;
 pub struct LargeResult {
     /// The tool, as the server calls it.
     pub tool: String,
-    /// The client's own id of the call, where it gives one.
+    /// The client's own id of the call, if it has one.
     pub call: Option<String>,
-    /// What would go into the context.
+    /// The text that would go into the context.
     pub text: String,
 }
 
-/// Where a text was put.
+/// The place of a stored text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultReference {
     /// Name of the artifact.
@@ -71,9 +71,9 @@ pub struct ResultReference {
 
 /// Where large results go, and what decides which.
 pub trait ResultStore: Send + Sync + 'static {
-    /// Keeps a text, where that is decided; otherwise, and whenever anything goes wrong, it goes through as it is.
+    /// Stores a text if it decides so; otherwise, and after any failure, the text passes unchanged.
     fn place(&self, offer: LargeResult) -> impl Future<Output = Option<ResultReference>> + Send;
-    /// Reads a part of what is kept.
+    /// Reads a part of a stored text.
     fn load(&self, load: ArtifactLoad) -> impl Future<Output = ToolReply> + Send;
 }
 
@@ -85,7 +85,7 @@ pub enum ProxyError {
     NotStarted {
         /// The program.
         command: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The server ended while its client was there.
@@ -96,7 +96,7 @@ pub enum ProxyError {
         /// How.
         status: String,
     },
-    /// The server ended, and had never said anything.
+    /// The server ended without sending anything.
     #[error(
         "the MCP server {command:?} ended before it answered ({status}); its stderr says why; try the command after \
          -- in a shell"
@@ -120,7 +120,7 @@ pub enum ProxyError {
     Io {
         /// "client" or "server".
         with: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
@@ -128,7 +128,7 @@ pub enum ProxyError {
 /// Runs the server's command and serves a client on this process's own stdin and stdout until one of them ends.
 ///
 /// # Errors
-/// [`ProxyError`]. That the client hangs up is none.
+/// [`ProxyError`]. That the client closes the connection is not an error.
 pub async fn proxy_stdio(
     result_store: impl ResultStore,
     command: &str,
@@ -145,7 +145,7 @@ pub async fn proxy_stdio(
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return Ok(()) };
     let parting = proxy(result_store, (tokio::io::stdin(), tokio::io::stdout()), (stdout, stdin)).await?;
     let command = command.to_owned();
-    // Its stdin is closed: a server that reads ends by itself, and one that does not is ended.
+    // Its stdin is closed: a server that reads ends by itself, and another one is ended after the timeout.
     let (failed, status) = match tokio::time::timeout(SERVER_DRAIN_TIMEOUT, child.wait()).await {
         Ok(Ok(status)) => (!status.success(), status.to_string()),
         Ok(Err(error)) => (false, error.to_string()),
@@ -199,7 +199,7 @@ where
         ended = &mut reading => ended.unwrap_or(Ok(())).map(|()| false),
     };
     drop(relay);
-    // A client that has closed its end may still read what it asked for: the server's last words go through.
+    // A client that has closed its end may still read the pending answers: the server's last messages pass.
     let last_words = async {
         if !reading.is_finished() {
             let _ = (&mut reading).await;
@@ -212,23 +212,23 @@ where
     done.map(|client_left| ProxyExit { client_left, asked, answered })
 }
 
-/// Who has said anything yet.
+/// Which sides have sent anything yet.
 #[derive(Default)]
 struct ActivityFlags {
     client: AtomicBool,
     server: AtomicBool,
 }
 
-/// What both directions share.
+/// The state that both directions share.
 struct ProxyState<S> {
     result_store: S,
-    /// Requests under way that are looked at when they are answered, by their ids as JSON.
+    /// Open requests whose answers are handled, by their ids as JSON.
     calls: Mutex<HashMap<String, PendingRequest>>,
     to_client: mpsc::Sender<Vec<u8>>,
     heard: Arc<ActivityFlags>,
 }
 
-/// A request whose answer is looked at.
+/// A request whose answer is handled.
 enum PendingRequest {
     List,
     Call { tool: String, call: Option<String> },
@@ -247,7 +247,7 @@ impl<S> ProxyState<S> {
     }
 }
 
-/// Ends with true where the client hung up, with false where the server takes nothing more.
+/// Returns true if the client closed the connection, false if the server accepts no more input.
 async fn from_client<S: ResultStore>(
     relay: Arc<ProxyState<S>>,
     mut lines: impl AsyncBufRead + Unpin,
@@ -277,7 +277,7 @@ async fn from_client<S: ResultStore>(
     Ok(true)
 }
 
-/// Looks at a line of the client; gives a call of our own tool back, to be answered here.
+/// Examines a line of the client; returns a call of the proxy's own tool, to be answered here.
 fn note_request<S>(relay: &ProxyState<S>, line: &[u8]) -> Option<(Value, Result<ArtifactLoad, String>)> {
     let request: Value = serde_json::from_slice(line).ok()?;
     let id = request.get("id").filter(|id| !id.is_null())?;
@@ -317,7 +317,7 @@ async fn from_server<S: ResultStore>(
                     return Ok(());
                 }
             }
-            // Others do not wait for what becomes of this one.
+            // Other messages do not wait for the result of this one.
             PendingRequest::Call { tool, call } => {
                 let relay = Arc::clone(&relay);
                 tokio::spawn(async move {
@@ -332,7 +332,7 @@ async fn from_server<S: ResultStore>(
     Ok(())
 }
 
-/// Looks at a line of the server; gives it back where it answers a request that was remembered.
+/// Examines a line of the server; returns it if it answers a remembered request.
 fn note_response<S>(relay: &ProxyState<S>, line: &[u8]) -> Option<(PendingRequest, Value)> {
     let response: Value = serde_json::from_slice(line).ok()?;
     if response.get("method").is_some() {
@@ -373,7 +373,7 @@ async fn next_line(
     }
 }
 
-/// Our tool, as it stands in a list of tools.
+/// The proxy's own tool, as an entry of a list of tools.
 fn tool() -> Value {
     load_tool(
         LOAD_TOOL,

@@ -1,4 +1,4 @@
-//! Bytes of a file to a call, or to a sentence that says what is wrong with it. Knows no folder.
+//! Parses the bytes of a file into a call, or into a sentence about the problem. Independent of any folder.
 
 use baton_core::SessionId;
 use serde_json::{Map, Value};
@@ -12,10 +12,10 @@ use crate::tool_requests::ToolCall;
 /// The tool whose text is not for the host.
 const HANDOFF: &str = "handoff_write";
 
-/// Why a file is no report.
+/// The reason why a file is not a report.
 #[derive(Debug)]
 pub(crate) struct ParseFailure {
-    /// What is wrong.
+    /// The problem.
     pub(crate) problem: FileProblem,
     /// The JSON breaks off: it may still be being written.
     pub(crate) unfinished: bool,
@@ -39,7 +39,7 @@ pub(crate) fn report(file: &str, bytes: &[u8]) -> Result<(Option<SessionId>, Too
     })
 }
 
-/// What is wrong with a JSON value, before it is known where in the file it stands.
+/// The problem of a JSON value, before its place in the file is known.
 struct InvalidReport {
     fault: ArgumentError,
     allowed: String,

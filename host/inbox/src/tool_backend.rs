@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::tool_requests::ToolCall;
 
-/// A call, and how to tell it from another that says the same.
+/// A call, and an id that distinguishes it from an identical one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolRequest {
-    /// The client's own id of the call, where it gives one: a call that is repeated under it counts once.
+    /// The client's own id of the call, if it has one: a call that is repeated under it counts once.
     pub key: Option<String>,
-    /// What is asked.
+    /// The call.
     pub call: ToolCall,
 }
 
@@ -22,13 +22,13 @@ pub struct ToolRequest {
 pub struct ToolReply {
     /// One or two sentences for the model.
     pub text: String,
-    /// What was asked for, byte for byte, where that is a text of its own (a part of an artifact).
+    /// The requested content, byte for byte, if it is separate from the text (a part of an artifact).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// The same as `text`, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
-    /// Nothing was recorded, and the text says why and what to do.
+    /// Nothing was recorded; the text contains the reason and the next step.
     #[serde(default)]
     pub is_error: bool,
 }
@@ -39,7 +39,7 @@ impl ToolReply {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// It is not done; the text says why, and what to do.
+    /// The call was not performed; the text contains the reason and the next step.
     pub fn refused(why: impl Into<String>) -> Self {
         Self { text: why.into(), is_error: true, ..Self::default() }
     }

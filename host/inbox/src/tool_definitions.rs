@@ -14,12 +14,12 @@ use crate::tool_requests::{
     HandoffWrite, ObjectiveUpdate, PatternRecord, ReviewSubmit, SplitRequest, ToolCall,
 };
 
-/// What is wrong with a call.
+/// The problem of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentError {
-    /// The argument, where one is at fault (`groups[0].objectives`).
+    /// The faulty argument, if there is one (`groups[0].objectives`).
     pub field: Option<String>,
-    /// What is wrong with it.
+    /// Its problem.
     pub message: String,
 }
 
@@ -82,8 +82,8 @@ pub fn tool_names() -> impl Iterator<Item = &'static str> {
     ENTRIES.iter().map(|entry| entry.name)
 }
 
-/// The tool that reads an artifact, as it stands in a list of tools, under another name and description: it is served
-/// beside the tools of any server (`proxy.rs`).
+/// The tool that reads an artifact, as an entry of a list of tools, under another name and description: the proxy adds it to
+/// the tools of any server (`proxy.rs`).
 pub(crate) fn load_tool(name: &str, description: &str) -> Value {
     let known = TOOLS.iter().find(|tool| tool.name == "artifact_load");
     let mut tool = serde_json::to_value(known).unwrap_or_default();
@@ -153,7 +153,7 @@ pub(crate) fn read(name: &str, arguments: Map<String, Value>) -> Result<ToolCall
     Ok(call)
 }
 
-/// What a tool takes, in one sentence; empty for a name that is none.
+/// The arguments of a tool, in one sentence; empty for an unknown name.
 pub(crate) fn takes(name: &str) -> String {
     let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) else { return String::new() };
     let fields = fields(entry);
@@ -177,7 +177,7 @@ struct ToolArgument {
 }
 
 impl ToolArgument {
-    /// The files of the inbox may say `text` for the content of an artifact.
+    /// The files of the inbox may use `text` for the content of an artifact.
     fn takes(&self, key: &str) -> bool {
         self.name == key || (self.name == "content" && key == "text")
     }

@@ -1,5 +1,5 @@
-//! What can be asked of the host, as types. The comments on the requests and their fields become the descriptions that
-//! a model reads, so they speak to the agent: what a call is for, and when to make it. Checks nothing.
+//! The calls of agents to the host, as types. The comments on the requests and their fields become the descriptions that a
+//! model reads, so they address the agent: the purpose of a call, and when to make it. Checks nothing.
 
 use baton_core::input::{AgentReport, ReportedHandoff, SplitGroupReport};
 use baton_core::observation::ObjectiveStatus;
@@ -7,7 +7,7 @@ use baton_core::{Digest, ObjectiveId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One call of one tool. As JSON it is what goes over the control socket.
+/// One call of one tool. Its JSON form is sent over the control socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
 pub enum ToolCall {
@@ -21,19 +21,19 @@ pub enum ToolCall {
     GotchaRecord(GotchaRecord),
     /// A pattern to follow.
     PatternRecord(PatternRecord),
-    /// What the successor should know.
+    /// Notes for the successor.
     HandoffWrite(HandoffWrite),
     /// The scope is too large.
     SplitRequest(SplitRequest),
-    /// What a reviewer says.
+    /// The result of a review.
     ReviewSubmit(ReviewSubmit),
     /// Keep something.
     ArtifactSave(ArtifactSave),
     /// Read something that is kept, by range.
     ArtifactLoad(ArtifactLoad),
-    /// What is kept.
+    /// List what is stored.
     ArtifactList(ArtifactList),
-    /// Where the session stands.
+    /// Ask for the state of the session.
     ContextStatus(ContextStatus),
 }
 
@@ -235,7 +235,7 @@ impl ReviewSubmit {
         text
     }
 
-    /// What core holds of it: the score, the summary, and as many findings as fit (D1). `artifact` has the rest.
+    /// The part of it that core holds: the score, the summary, and as many findings as fit (D1). `artifact` has the rest.
     pub fn report(&self, artifact: &str) -> AgentReport {
         let summary = cut(self.summary.trim(), SUMMARY_CHARS);
         let whole: usize = self.findings.iter().map(String::len).sum();
@@ -244,7 +244,7 @@ impl ReviewSubmit {
         let mut findings = Vec::new();
         for finding in &self.findings {
             if finding.len() > room {
-                // A finding that is long by itself still says something by its beginning.
+                // The beginning of a long finding is still useful.
                 if findings.is_empty() {
                     findings.push(finding[..finding.floor_char_boundary(room)].to_owned());
                 }
@@ -268,7 +268,7 @@ fn cut(text: &str, chars: usize) -> String {
 }
 
 impl ToolCall {
-    /// What it reports to core by itself. Absent where it only asks, and for an artifact and a review, which must be kept
+    /// The report that it makes to core directly. None for a query, and for an artifact and a review, which must be stored
     /// first.
     pub fn report(&self) -> Option<AgentReport> {
         Some(match self.clone() {

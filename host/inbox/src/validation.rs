@@ -1,13 +1,13 @@
-//! The form of a call: nothing that must be said is empty, nothing is longer than a report should be. Knows no run.
+//! The form of a call: required texts are not empty, and nothing is longer than a report may be. Independent of the run.
 
 use baton_core::input::SCORE_MAX;
 
 use crate::tool_definitions::ArgumentError;
 use crate::tool_requests::{HandoffWrite, RequestedSplitGroup, ReviewSubmit, ToolCall};
 
-/// A report is a few sentences, kept in the journal and handed to every successor; what is longer is an artifact.
+/// A report is a few sentences, kept in the journal and given to every successor; a longer text is an artifact.
 pub const TEXT_BYTES_MAX: usize = 8 << 10;
-/// Facts of a handoff: what fits one screen beside everything else on it (C7).
+/// Facts of a handoff: they must fit on one screen together with everything else (C7).
 pub const FACTS_MAX: usize = 5;
 /// Files of a handoff: a list that is longer names no file that matters.
 pub(crate) const FILES_MAX: usize = 20;
@@ -26,7 +26,7 @@ impl ToolCall {
     /// Whether it has the right form.
     ///
     /// # Errors
-    /// A [`ArgumentError`] that names the argument and says what would be right.
+    /// An [`ArgumentError`] that names the argument and what would be right.
     pub fn check(&self) -> Result<(), ArgumentError> {
         match self {
             ToolCall::ObjectiveUpdate(update) => text("note", &update.note),
@@ -87,7 +87,7 @@ fn check_handoff(handoff: &HandoffWrite) -> Result<(), ArgumentError> {
     handoff.critical_files.iter().try_for_each(|file| critical_file(file))
 }
 
-/// A path, with a line behind it or not: "src/printer.rs:40".
+/// A path, with or without a line after it: "src/printer.rs:40".
 fn critical_file(file: &str) -> Result<(), ArgumentError> {
     said("critical_files", file)?;
     match file.trim().rsplit_once(':') {
@@ -120,7 +120,7 @@ fn check_groups(groups: &[RequestedSplitGroup]) -> Result<(), ArgumentError> {
     Ok(())
 }
 
-/// A text that must say something.
+/// A text that must not be empty.
 fn said(field: &'static str, value: &str) -> Result<(), ArgumentError> {
     if value.trim().is_empty() {
         return fault(field, "it is empty".to_owned());

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{LOAD_TOOL, LargeResult, OFFERED_BYTES_MIN, ResultReference, ResultStore, tool};
 use crate::tool_backend::ToolReply;
 
-/// A list of tools with ours behind the last of them. A server that has a tool of that name keeps it.
+/// A list of tools with the proxy's own at the end. If the server has a tool of that name, the list is unchanged.
 pub(super) fn with_tool(mut response: Value, line: &[u8]) -> Vec<u8> {
     let result = &mut response["result"];
     let is_last = result.get("nextCursor").is_none_or(Value::is_null);
@@ -19,7 +19,7 @@ pub(super) fn with_tool(mut response: Value, line: &[u8]) -> Vec<u8> {
     to_line(&response)
 }
 
-/// What our own tool answers. Arguments that do not fit are a result that says so: an agent can act on that.
+/// The answer of the proxy's own tool. Invalid arguments lead to a result that explains them: an agent can act on that.
 pub(super) async fn answered(id: &Value, load: Result<impl Future<Output = ToolReply>, String>) -> Vec<u8> {
     let answer = match load {
         Ok(load) => load.await,
@@ -34,7 +34,7 @@ pub(super) async fn answered(id: &Value, load: Result<impl Future<Output = ToolR
     to_line(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
 }
 
-/// A result whose large texts were placed; none where all of them stay, so that the line goes through as it came.
+/// A result whose large texts were replaced; none if all of them stay, so that the line passes unchanged.
 pub(super) async fn replace_large_texts(
     result_store: &impl ResultStore,
     tool: &str,
@@ -42,7 +42,7 @@ pub(super) async fn replace_large_texts(
     mut response: Value,
 ) -> Option<Vec<u8>> {
     let result = response["result"].as_object_mut()?;
-    // What went wrong is for the agent to read, and is short as a rule.
+    // Errors are for the agent to read, and are usually short.
     if result.get("isError").is_some_and(|is_error| *is_error == true) {
         return None;
     }
@@ -104,7 +104,7 @@ fn gather_all<'a>(value: &'a mut Value, large: &mut Vec<&'a mut Value>) {
     }
 }
 
-/// What stands in a context for a text that does not.
+/// The text that replaces a stored text in the context.
 fn note(reference: &ResultReference) -> String {
     let ResultReference { name, version, bytes, tokens, tokens_by, preview } = reference;
     format!(

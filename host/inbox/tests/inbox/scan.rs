@@ -1,4 +1,4 @@
-//! The inbox on a real file system: what is taken, what is refused, and that nothing is lost between.
+//! The inbox on a real file system: accepted and refused files, and that nothing is lost between.
 
 use std::borrow::Cow;
 use std::fs;
@@ -20,7 +20,7 @@ fn attempt(approach: &str, outcome: &str) -> ToolCall {
     ToolCall::AttemptRecord(AttemptRecord { approach: approach.into(), outcome: outcome.into() })
 }
 
-/// What these tests take for a secret.
+/// The text that these tests mask as a secret.
 const SECRET: &str = "hunter2hunter2";
 
 fn mask(text: &str) -> Cow<'_, str> {

@@ -1,5 +1,5 @@
-//! The MCP server over a pipe, with a door that remembers what came through: what a client sees, what reaches the host,
-//! and that every mistake of an agent is an answer it can act on.
+//! The MCP server over a pipe, with a backend that records the requests: the client's view, the requests to the host, and that
+//! every mistake of an agent leads to an answer that it can act on.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 /// Lines of this test are far shorter.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// Remembers every request and answers with what it was given.
+/// Records every request and answers with a given reply.
 #[derive(Clone, Default)]
 struct RecordingBackend(Arc<Mutex<Vec<ToolRequest>>>);
 
@@ -109,7 +109,7 @@ async fn a_client_sees_all_tools_and_they_explain_themselves() {
             "{tool}"
         );
         assert!(!tool.to_string().contains("$ref"), "some clients resolve no references: {tool}");
-        // What it is for and when to use it: more than a title.
+        // Its purpose and when to use it: more than a title.
         assert!(tool["description"].as_str().unwrap().len() > 80, "{tool}");
         for (name, property) in schema["properties"].as_object().unwrap() {
             assert!(property["description"].is_string(), "{}.{name} does not explain itself", tool["name"]);
