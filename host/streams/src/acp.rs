@@ -1,13 +1,13 @@
-//! Agent Client Protocol: JSON-RPC lines of an agent. Says what they say; whether a session is exhausted is not judged.
+//! Agent Client Protocol: decodes the JSON-RPC lines of an agent. Core decides whether a session is exhausted.
 //!
-//! What the protocol leaves open, and how it is read here:
-//! - It knows no turns. A turn ends where the model speaks again after a tool returned, or with another message id,
-//!   or with the prompt.
-//! - It knows no stop reason for exhaustion. Errors keep their kind and text; codex-acp answers `end_turn` without
-//!   usage where it gave up, with the error as its last words.
-//! - Costs are cumulative per process, tokens in an answer are those of the prompt.
-//! - A compaction is a prompt. One that was asked for ends in [`AgentEvent::Compacted`] or
-//!   [`AgentEvent::CompactionFailed`] when that prompt ends, and in no [`AgentEvent::PromptEnded`].
+//! Facts that the protocol leaves open, and how they are read here:
+//! - It has no turns. A turn ends when the model speaks again after a tool returned, or with another message id, or with the
+//!   prompt.
+//! - It has no stop reason for exhaustion. Errors keep their kind and text; codex-acp answers `end_turn` without usage if it
+//!   gave up, with the error as its last message.
+//! - Costs are cumulative per process; the tokens in an answer are those of the prompt.
+//! - A compaction is a prompt. A compaction that the host asked for ends in [`AgentEvent::Compacted`] or
+//!   [`AgentEvent::CompactionFailed`] when that prompt ends, and not in an [`AgentEvent::PromptEnded`].
 
 mod compaction;
 mod tools;
@@ -33,15 +33,15 @@ use crate::wire::{kind, read, truncate_name};
 const AUTH_REQUIRED: &str = "-32000";
 const UNAUTHENTICATED: &str = "authentication_failed";
 
-/// Decodes one process's stdout. Fed with what the host sends as well ([`AcpDecoder::sent`]), it can tell a
-/// compaction that was asked for from a prompt.
+/// Decodes one process's stdout. It also takes the host's messages ([`AcpDecoder::sent`]), and so distinguishes a requested
+/// compaction from a prompt.
 #[derive(Debug, Default)]
 pub struct AcpDecoder {
     requests: PendingRequests<AcpRequestKind>,
     agent: String,
     version: Option<String>,
     ready: bool,
-    /// The session that the agent is asked to take up again; until it answers it tells what was said there before.
+    /// The session that the agent was asked to resume; until it answers, it repeats the earlier messages of the session.
     resuming_session: Option<String>,
     used_tokens: Option<u64>,
     /// The fill when the host sent its last prompt.
@@ -56,14 +56,14 @@ pub struct AcpDecoder {
     garbage: TerminalText,
 }
 
-/// What a request is for, by the id under which it is answered.
+/// The kind of an open request; its answer has the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AcpRequestKind {
     /// Of the host: a prompt.
     Prompt,
     /// Of the host: a prompt that asks for a compaction.
     Compaction,
-    /// Of the host: a session of before is taken up again.
+    /// Of the host: an earlier session is resumed.
     Resume,
     /// Of the host: anything else.
     Other,
@@ -192,14 +192,14 @@ impl AcpDecoder {
             Some(detail) => format!("{message}: {detail}"),
             None => message.to_owned(),
         };
-        // The code of JSON-RPC is negative; what looks like an HTTP status is one.
+        // The codes of JSON-RPC are negative; a number that looks like an HTTP status is one.
         let status = fields.status.status().or(fields.codex.status()).or(error.code.number.status());
         let found = provider_error(status, &said);
         let codex = fields.codex.name().unwrap_or_default();
-        // What the protocol calls so has no name of its own, and servers use the number for other things, too.
+        // The protocol has no name for this code, and servers use the number for other errors, too.
         let wants_login =
             error.code.name().as_deref() == Some(AUTH_REQUIRED) && said.to_lowercase().contains("auth");
-        // What the agent said before it says more: "Invalid API key".
+        // The agent's text before it is more specific: "Invalid API key".
         let said = match self.last_message.trim() {
             words if wants_login && !words.is_empty() => words.to_owned(),
             _ => said,
@@ -294,7 +294,7 @@ impl AcpDecoder {
             "tool_call_update" => self.tool(&update, out),
             "usage_update" => self.usage(&update, out),
             "compaction_update" => self.standard_compaction(&update, out),
-            // codex-acp tells of its retries in a field of its own.
+            // codex-acp reports its retries in a field of its own.
             "session_info_update" => {
                 out.extend(update.meta.codex.error.map(|error| AgentEvent::Signal(error.signal(None))));
             }
@@ -310,7 +310,7 @@ impl AcpDecoder {
         }
     }
 
-    /// The model says something: where that begins another turn, the one before is over.
+    /// The model speaks: if that begins another turn, the previous one is over.
     fn speaks(&mut self, message: Option<&str>, out: &mut Vec<AgentEvent>) {
         if self.turns.speaks(message) {
             self.push_turn(out);
@@ -328,7 +328,7 @@ impl AcpDecoder {
     }
 
     fn usage(&mut self, update: &AcpUpdate<'_>, out: &mut Vec<AgentEvent>) {
-        // Nothing used is what OpenCode says of a call that failed.
+        // OpenCode reports zero tokens for a failed call.
         let (used_tokens, window_tokens) = (update.used.0.filter(|used| *used > 0), update.size.0);
         if used_tokens.is_some() || window_tokens.is_some() {
             self.used_tokens = used_tokens.or(self.used_tokens);
@@ -403,7 +403,7 @@ fn is_compaction(update: &AcpUpdate<'_>) -> bool {
     update.title.str() == "Compact conversation" || update.meta.claude.tool.str() == "compact"
 }
 
-/// What the prompt billed, beside a price that has come before. Gemini has a form of its own for it.
+/// The tokens that the prompt billed, with a price that arrived before. Gemini has its own form for them.
 fn push_billing(answer: &AcpResult<'_>, cost_microusd: Option<u64>, out: &mut Vec<AgentEvent>) {
     let (own, tokens) = (&answer.meta.quota.tokens, &answer.usage.tokens);
     let counts = [tokens.input, tokens.cached_read, tokens.cached_write];

@@ -1,12 +1,12 @@
-//! Claude Code's `stream-json`. Says what the stream says; whether a session is exhausted is not judged here.
+//! Decodes Claude Code's `stream-json`. Core decides whether a session is exhausted.
 //!
-//! What is trusted, and why, was observed on recordings of real runs:
+//! The following was observed on recordings of real runs:
 //! - Occupancy is the prompt of the *last* call (input, cache read and cache creation of `assistant.message.usage`
 //!   whose `parent_tool_use_id` is null). Totals in `result` are cumulative and never a fill level.
-//! - The outcome is `is_error` and `terminal_reason`; `subtype` says `success` for an API failure.
+//! - The outcome is `is_error` and `terminal_reason`; `subtype` is `success` even for an API failure.
 //! - One model call prints one `assistant` line for each block of its answer, all with the same message id and usage.
-//! - A compaction that was asked for ends in [`AgentEvent::Compacted`] or [`AgentEvent::CompactionFailed`] when the
-//!   agent takes prompts again, and in no [`AgentEvent::PromptEnded`].
+//! - A requested compaction ends in [`AgentEvent::Compacted`] or [`AgentEvent::CompactionFailed`] when the agent takes prompts
+//!   again, and not in an [`AgentEvent::PromptEnded`].
 
 mod tools;
 mod wire;
@@ -27,7 +27,7 @@ use crate::terminal::TerminalText;
 use crate::truncate::cut;
 use crate::wire::{BoundedMap, Count, kind, read};
 
-/// The model that Claude Code names where it answers by itself.
+/// The model that Claude Code names if it answers itself.
 const SYNTHETIC: &str = "<synthetic>";
 
 /// Decodes one process's stdout.
@@ -46,11 +46,11 @@ pub struct ClaudeDecoder {
     input: CumulativeCounter,
     output: CumulativeCounter,
     cost: CumulativeCounter,
-    /// What was billed in the conversation before this process, until its first `result`.
+    /// The bill of the conversation before this process, until its first `result`.
     before: TokenUsage,
     /// A `/compact` has worked; it is reported when its prompt ends.
     asked: Option<RequestedCompaction>,
-    /// What the agent said by itself in this prompt: why it did not compact.
+    /// The agent's own messages in this prompt: the reason why it did not compact.
     own_words: String,
     separator: MessageSeparator,
     garbage: TerminalText,
@@ -76,8 +76,8 @@ impl ClaudeDecoder {
         Self::default()
     }
 
-    /// At the start of a process that was given its session id (`--session-id`). Claude Code tells the id with the
-    /// first prompt only; where it is up before that, this is the one that [`AgentEvent::Ready`] carries.
+    /// At the start of a process that was given its session id (`--session-id`). Claude Code reports the id only with the first
+    /// prompt; if it is ready before that, [`AgentEvent::Ready`] carries this id.
     pub fn of_session(id: impl Into<String>) -> Self {
         Self { session: Some(id.into()), ..Self::default() }
     }
@@ -96,7 +96,7 @@ impl ClaudeDecoder {
         match line.kind.str() {
             "system" => self.system(line, out),
             "assistant" => self.assistant(line, out),
-            // What a sub-agent's tools return fills its own window.
+            // The results of a sub-agent's tools fill its own window.
             "user" if line.parent.is_empty() => tool_outputs(line.message.unwrap_or_default(), out),
             "user" => {}
             "result" => self.result(line, out),
@@ -124,7 +124,7 @@ impl ClaudeDecoder {
             "compact_boundary" => {
                 let boundary = line.compaction.unwrap_or_default();
                 let before_tokens = boundary.pre_tokens.0;
-                // What is left cannot be told: `post_tokens` counts messages only and `used_tokens` is of the past.
+                // The remaining tokens are unknown: `post_tokens` counts messages only and `used_tokens` is of the past.
                 self.used_tokens = None;
                 if boundary.trigger.str() == "manual" {
                     self.asked = Some(RequestedCompaction { before_tokens });
@@ -168,7 +168,7 @@ impl ClaudeDecoder {
         }
         for block in message.content.0 {
             match block.kind.str() {
-                // What a sub-agent says and reads fills its own window, not this one.
+                // The messages and reads of a sub-agent fill its own window, not this one.
                 "text" if main => {
                     out.extend(block.text.into_nonempty().map(|text| AgentEvent::Text { text }))
                 }
@@ -196,7 +196,7 @@ impl ClaudeDecoder {
     /// The blocks of a call are all here: that was a turn.
     fn end_call(&mut self, out: &mut Vec<AgentEvent>) {
         if let Some(call) = self.call.take() {
-            // A call without usage (an older or a foreign provider) says nothing about the fill.
+            // A call without usage (an older or a foreign provider) does not change the fill.
             let used_tokens = Some(call.used_tokens).filter(|used| *used > 0);
             self.used_tokens = used_tokens.or(self.used_tokens);
             self.billed.add(&call.billed);
@@ -228,7 +228,8 @@ impl ClaudeDecoder {
         out.push(AgentEvent::PromptEnded { stop_reason, is_error: line.is_error.is_true() });
     }
 
-    /// What the process billed in total, less what its turns said: compactions, sub-agents and the rest of the output.
+    /// The total bill of the process, without the part that its turns reported: compactions, sub-agents and the rest of the
+    /// output.
     fn push_billing(&mut self, line: &ClaudeLine<'_>, out: &mut Vec<AgentEvent>) {
         let models = || line.models.0.iter().map(|(_, model)| model);
         let said = std::mem::take(&mut self.billed);
@@ -240,7 +241,8 @@ impl ClaudeDecoder {
         let output = models().map(|model| model.output.or_zero()).fold(0, u64::saturating_add);
         let cost = line.cost_usd.microusd();
         let before = std::mem::take(&mut self.before);
-        // Between what the calls of this process took and that with what was before it: nearer to which the total is.
+        // The total is near the sum of this process's calls, or near that sum plus the earlier bill. The middle between the two
+        // decides.
         if before.input_tokens > 0 && input >= said.input_tokens.saturating_add(before.input_tokens / 2) {
             self.input = CumulativeCounter::from(before.input_tokens.min(input));
             self.output = CumulativeCounter::from(before.output_tokens.min(output));
@@ -258,7 +260,7 @@ impl ClaudeDecoder {
         }
     }
 
-    /// The window, where a result is the first to tell it.
+    /// The window, if a result is the first to report it.
     fn window(&mut self, models: &BoundedMap<'_, ClaudeModelUsage>, out: &mut Vec<AgentEvent>) {
         let of_session = models.0.iter().find(|(name, _)| self.model.as_deref() == Some(name.str()));
         let own = of_session.and_then(|(_, model)| model.window.0);

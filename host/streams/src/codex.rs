@@ -1,4 +1,4 @@
-//! Codex: the stream of `codex exec --json`, and that of `codex app-server`. What both share of its errors is here.
+//! Codex: the stream of `codex exec --json`, and that of `codex app-server`. This file has the common parts of their errors.
 
 mod account_limit;
 mod app_server;
@@ -19,7 +19,7 @@ pub use exec::CodexExecDecoder;
 pub(crate) use refusals::refusal;
 
 wire! {
-    /// An error, as `codex app-server` and codex-acp tell it.
+    /// An error, as `codex app-server` and codex-acp report it.
     struct CodexError<'a> {
         message: Text<'a> = "message",
         info: CodexErrorInfo<'a> = "codexErrorInfo",
@@ -27,7 +27,7 @@ wire! {
         will_retry: Flag = "willRetry",
     }
 
-    /// What comes with some names of errors.
+    /// The fields that some names of errors have.
     struct CodexErrorFields {
         status: Count = "httpStatusCode",
     }
@@ -60,7 +60,7 @@ impl<'de> LenientValue<'de> for CodexErrorInfo<'de> {
 }
 
 impl CodexErrorInfo<'_> {
-    /// The name, where there is one that says something.
+    /// The name, if there is a meaningful one.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.nonempty().filter(|name| *name != "other")
     }
@@ -72,8 +72,8 @@ impl CodexErrorInfo<'_> {
 }
 
 impl CodexError<'_> {
-    /// An error with a name is the agent's own judgment; one without is what its provider said. Where a limit of the
-    /// account has been reached, `resets_at` is when that ends.
+    /// An error with a name is the agent's own judgment; one without is the message of its provider. If a limit of the account
+    /// has been reached, `resets_at` is when that limit ends.
     pub(crate) fn signal(&self, resets_at: Option<UnixMs>) -> ErrorSignal {
         let said = format!("{} {}", self.message.str(), self.details.str());
         let told = match self.info.name() {

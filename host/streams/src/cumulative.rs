@@ -1,11 +1,11 @@
-//! Amounts that an agent tells as totals, as what came on top.
+//! Amounts that an agent reports as totals, turned into increments.
 
-/// How a cumulative amount grew since the last look.
+/// The growth of a cumulative amount since the last report.
 #[derive(Debug, Default)]
 pub(crate) struct CumulativeCounter(u64);
 
 impl CumulativeCounter {
-    /// From an amount that was told before.
+    /// Starts from an amount that was reported before.
     pub(crate) fn from(before: u64) -> Self {
         Self(before)
     }

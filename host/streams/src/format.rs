@@ -1,4 +1,4 @@
-//! The formats by name. Which decoder belongs to which, and nothing of what they do.
+//! The formats by name, and the decoder of each.
 
 use std::fmt;
 use std::str::FromStr;
@@ -39,7 +39,7 @@ impl StreamFormat {
         StreamFormat::Text,
     ];
 
-    /// Its name, as it is written on a command line.
+    /// Its name on a command line.
     pub const fn name(self) -> &'static str {
         match self {
             StreamFormat::Claude => "claude",
@@ -72,7 +72,7 @@ impl fmt::Display for StreamFormat {
     }
 }
 
-/// A name that is no format's.
+/// A name that is not that of a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{name}\" is no stream format; {}the formats are {}", meant(name), StreamFormat::ALL.map(StreamFormat::name).join(", "))]
 pub struct UnknownFormat {

@@ -1,4 +1,4 @@
-//! `gemini -o stream-json`. Says what the stream says; whether a session is exhausted is not judged here.
+//! Decodes `gemini -o stream-json`. Core decides whether a session is exhausted.
 //!
 //! What the format leaves out, as was observed on recordings of real runs:
 //! - There is no fill level: the tokens in `stats` are the sum over the process. They are a bill and nothing else.
@@ -16,7 +16,7 @@ use crate::turns::TurnTracker;
 use crate::wire::{Count, MeasuredOutput, Text, TextOrNumber, kind, read, wire};
 
 wire! {
-    /// One line of any kind: `kind` tells which fields it has.
+    /// One line of any kind: `kind` determines its fields.
     struct GeminiLine<'a> {
         kind: Text<'a> = "type",
         session: Text<'a> = "session_id",
@@ -34,7 +34,7 @@ wire! {
         stats: GeminiStats = "stats",
     }
 
-    /// What a tool is called with, as far as it tells what is read or written.
+    /// The input of a tool, as far as it names what is read or written.
     struct GeminiToolInput<'a> {
         file_path: Text<'a> = "file_path",
         absolute_path: Text<'a> = "absolute_path",
@@ -44,14 +44,14 @@ wire! {
         start_line: Count = "start_line",
     }
 
-    /// What went wrong with a tool or with the prompt.
+    /// The error of a tool or of the prompt.
     struct GeminiError<'a> {
         kind: Text<'a> = "type",
         code: TextOrNumber<'a> = "code",
         message: Text<'a> = "message",
     }
 
-    /// What the process used.
+    /// The usage of the process.
     struct GeminiStats {
         input: Count = "input_tokens",
         output: Count = "output_tokens",
@@ -95,11 +95,11 @@ impl GeminiDecoder {
                 let mut output = line.output;
                 output.add(line.error.message.str());
                 let id = line.call.into_nonempty().unwrap_or_default();
-                // A command that ended with a failure is a success of the tool: only that one failed is said for sure.
+                // A failed command is a success of the tool, so only a failure of the tool is certain.
                 let failed = (line.status.str() == "error").then_some(true);
                 out.push(AgentEvent::ToolOutput { id, bytes: output.bytes, text: output.beginning, failed });
             }
-            // A warning is of the command line's own making: nothing ends by it, or a result says how.
+            // A warning comes from the command line program itself: it does not end the prompt, or a result reports the end.
             "error" if line.severity.str() == "warning" => {
                 out.push(AgentEvent::Signal(signal(
                     SignalSource::AgentEvent,
@@ -131,7 +131,7 @@ impl GeminiDecoder {
             out.push(AgentEvent::Signal(ErrorSignal { code: kind(&[&code.unwrap_or_default()]), ..told }));
         }
         let is_error = line.status.str() != "success";
-        // What went wrong says more than that something did.
+        // The error is more specific than the mere status.
         let stop_reason = error.into_nonempty().or(line.status.into_nonempty()).unwrap_or_default();
         out.push(AgentEvent::PromptEnded { stop_reason, is_error });
     }
@@ -164,7 +164,7 @@ fn tool_call(line: GeminiLine<'_>) -> AgentEvent {
     let reads = path.filter(|_| name == "read_file").map(|path| {
         match (input.offset.0.or(input.start_line.0), input.limit.0) {
             (None, None) => path.to_owned(),
-            // A targeted read of another part of a file is no re-read, so the part belongs to what was read.
+            // A targeted read of another part of a file is not a repeated read, so the part belongs to the name of the read.
             (offset, limit) => format!("{path}:{}+{}", offset.unwrap_or(0), limit.unwrap_or(0)),
         }
     });

@@ -36,13 +36,13 @@ pub use truncate::{cut, cut_owned, cut_tail};
 
 /// Turns lines of one agent's stream into events.
 pub trait Decoder {
-    /// Takes one line, without its line break, and appends what it says to `out`.
+    /// Takes one line, without its line break, and appends its events to `out`.
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>);
 
-    /// Takes a line that was longer than [`MAX_LINE_BYTES`]: only its beginning is left of it.
+    /// Takes the beginning of a line that was longer than [`MAX_LINE_BYTES`].
     fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>);
 
-    /// The stream is over: appends what was held back.
+    /// The stream is over: appends the events that were held back.
     fn end(&mut self, out: &mut Vec<AgentEvent>);
 }
 

@@ -1,10 +1,10 @@
-//! Splits a stream of bytes into lines, in bounded memory and linear time. Knows nothing of what is in them.
+//! Splits a stream of bytes into lines, in bounded memory and linear time, independent of their content.
 
-/// A longer line is cut. The longest that a real agent was seen to print is 0.3 MB (a file in a tool result); this
-/// leaves room for a large one, and bounds what a broken agent can make the host hold.
+/// A longer line is cut. The longest line seen from a real agent is 0.3 MB (a file in a tool result); this leaves room for a
+/// large one, and bounds the memory that a broken agent can use in the host.
 pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
-/// What is kept of a line that is too long: enough to show what it was.
+/// The part of a line that is too long that is kept: enough to recognise it.
 const KEPT_BYTES: usize = 2048;
 
 /// A line of the stream.
@@ -51,7 +51,7 @@ impl LineSplitter {
         }
     }
 
-    /// The stream is over: gives out what is left.
+    /// The stream is over: passes on the rest.
     pub fn end(&mut self, mut each: impl FnMut(LinePiece<'_>)) {
         self.finish(&mut each);
     }

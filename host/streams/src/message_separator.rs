@@ -1,4 +1,4 @@
-//! Keeps whole messages apart: where a format tells whole messages, one that directly follows another begins on a line of its own.
+//! Separates whole messages: if a format reports whole messages, one that directly follows another begins on a new line.
 
 use baton_core::facts::AgentEvent;
 
@@ -9,8 +9,8 @@ pub(crate) struct MessageSeparator {
 }
 
 impl MessageSeparator {
-    /// Puts a break before each message from `from` on that directly follows another one. What stands between two messages, as a
-    /// call of a tool does, tells them apart by itself.
+    /// Puts a line break before each message from `from` on that directly follows another one. A different event between two
+    /// messages, such as a call of a tool, separates them already.
     pub(crate) fn separate_messages(&mut self, from: usize, out: &mut [AgentEvent]) {
         for event in &mut out[from..] {
             match event {

@@ -1,4 +1,4 @@
-//! `opencode run --format json`. Says what the stream says; whether a session is exhausted is not judged here.
+//! Decodes `opencode run --format json`. Core decides whether a session is exhausted.
 //!
 //! What the format leaves out, as was observed on recordings of real runs:
 //! - Nothing says that the prompt is over: OpenCode exits. So the end of the stream ends it, where the last thing told
@@ -19,7 +19,7 @@ use crate::truncate::command_line;
 use crate::wire::{Amount, Count, Flag, Lenient, LenientValue, MeasuredOutput, Text, kind, read, wire};
 
 wire! {
-    /// One line of any kind: `kind` tells which fields it has.
+    /// One line of any kind: `kind` determines its fields.
     struct OpencodeLine<'a> {
         kind: Text<'a> = "type",
         timestamp: Count = "timestamp",
@@ -41,7 +41,7 @@ wire! {
         cost: Amount = "cost",
     }
 
-    /// What OpenCode notes beside a text of its own.
+    /// OpenCode's note on a text of its own.
     struct OpencodeMetadata {
         after_compaction: Flag = "compaction_continue",
     }
@@ -55,12 +55,12 @@ wire! {
         error: MeasuredOutput = "error",
     }
 
-    /// What OpenCode notes of a command.
+    /// OpenCode's note on a command.
     struct OpencodeCommandMetadata {
         exit: Count = "exit",
     }
 
-    /// What a tool is called with, as far as it tells what is read or written.
+    /// The input of a tool, as far as it names what is read or written.
     struct OpencodeToolInput<'a> {
         path: Text<'a> = "filePath",
         url: Text<'a> = "url",
@@ -90,7 +90,7 @@ wire! {
         data: OpencodeErrorData<'a> = "data",
     }
 
-    /// What is known about it.
+    /// The details of an error.
     struct OpencodeErrorData<'a> {
         message: Text<'a> = "message",
         status: Count = "statusCode",
@@ -100,7 +100,7 @@ wire! {
     }
 }
 
-/// How long the provider wants to be left alone.
+/// How long the provider asks to wait.
 #[derive(Debug, Default)]
 pub(crate) struct RetryAfterHeaders {
     retry_after_ms: Option<f64>,
@@ -129,7 +129,7 @@ impl<'de> LenientValue<'de> for RetryAfterHeaders {
 pub struct OpencodeDecoder {
     ready: bool,
     used_tokens: Option<u64>,
-    /// The fill before the last step: what a compaction found, where that step turns out to be its summary.
+    /// The fill before the last step: the fill before a compaction, if that step turns out to be its summary.
     used_before: Option<u64>,
     /// How the prompt ends if nothing more comes: stop reason, and whether it is an error.
     end: Option<(String, bool)>,
@@ -185,7 +185,7 @@ impl OpencodeDecoder {
         self.end = reason.map(|reason| (reason, false));
     }
 
-    /// The name is OpenCode's own judgment; status, code and words are what its provider said.
+    /// The name is OpenCode's own judgment; status, code and message are its provider's.
     fn error(&mut self, line: &OpencodeLine<'_>, out: &mut Vec<AgentEvent>) {
         let (name, data) = (line.error.name.str(), &line.error.data);
         let status = data.status.status();
@@ -194,7 +194,7 @@ impl OpencodeDecoder {
         let told = if body.code.is_empty() { provider_error(status, data.message.str()) } else { body };
         let wait =
             line.timestamp.0.zip(data.headers.retry_after_ms.filter(|wait| wait.is_finite() && *wait >= 0.0));
-        // `as` saturates, which is what an absurd wait deserves.
+        // `as` saturates, which is right for an absurd wait.
         let after = wait.map(|(now, wait_ms)| UnixMs(now.saturating_add(wait_ms as u64)));
         let resets_at = told.resets_at.or(after);
         out.push(AgentEvent::Signal(ErrorSignal { resets_at, ..told }));
@@ -227,13 +227,13 @@ impl Decoder for OpencodeDecoder {
     }
 }
 
-/// A call comes whole, with what it returned.
+/// A call arrives complete, with its output.
 fn tool(part: OpencodePart<'_>, out: &mut Vec<AgentEvent>) {
     let (name, input) = (part.tool.str(), &part.state.input);
     let reads = match name {
         "read" => input.path.nonempty().map(|path| match (input.offset.0, input.limit.0) {
             (None, None) => path.to_owned(),
-            // A targeted read of another part of a file is no re-read, so the part belongs to what was read.
+            // A targeted read of another part of a file is not a repeated read, so the part belongs to the name of the read.
             (offset, limit) => format!("{path}:{}+{}", offset.unwrap_or(0), limit.unwrap_or(0)),
         }),
         "webfetch" => input.url.nonempty().map(str::to_owned),

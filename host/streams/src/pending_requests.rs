@@ -1,4 +1,4 @@
-//! Which answer belongs to which request, in protocols where only the id tells. Bounded.
+//! Matches answers to requests, in protocols in which only the id connects them. Bounded.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::wire::{RawJson, truncate_name};
 /// Requests under way at a time are one or two; an agent that asks without end must not grow the list.
 const KEPT_REQUESTS: usize = 64;
 
-/// Requests that are not answered, by id, each with what it is for.
+/// Requests that are not answered, by id, each with its kind.
 #[derive(Debug)]
 pub(crate) struct PendingRequests<K>(VecDeque<(String, K)>);
 
@@ -26,7 +26,7 @@ impl<K: Copy + PartialEq> PendingRequests<K> {
         self.0.push_back((truncate_name(id.0.unwrap_or_default()).to_owned(), kind));
     }
 
-    /// A request was answered: what it was for, where that is known.
+    /// A request was answered: its kind, if that is known.
     pub(crate) fn remove(&mut self, id: RawJson<'_>) -> Option<K> {
         let id = truncate_name(id.0?);
         let at = self.0.iter().position(|(known, _)| *known == id)?;

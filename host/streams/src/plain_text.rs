@@ -1,4 +1,4 @@
-//! Plain text of any process: what it prints is its answer. It knows nothing of how such a process is run.
+//! Plain text of any process: its output is its answer. Independent of how such a process is run.
 
 use baton_core::facts::{AgentEvent, OccupancySource, TokenUsage};
 
@@ -13,7 +13,7 @@ wire! {
         baton: Option<PlainTextUsage> = "baton",
     }
 
-    /// What a usage line may tell.
+    /// The fields of a usage line.
     struct PlainTextUsage {
         used_tokens: Count = "used_tokens",
         window_tokens: Count = "window_tokens",
@@ -23,20 +23,20 @@ wire! {
     }
 }
 
-/// Decodes one process's stdout. Each line is a [`AgentEvent::Text`] with its line break, but for usage lines.
+/// Decodes one process's stdout. Each line is a [`AgentEvent::Text`] with its line break, except for usage lines.
 ///
-/// A program that knows how full its context is may say so, on a line of its own, as often as it likes:
+/// A program that knows the fill of its context may report it, on a line of its own, any number of times:
 ///
 /// ```json
 /// {"baton": {"used_tokens": 41200, "window_tokens": 200000, "input_tokens": 41000, "output_tokens": 200, "cost_usd": 0.13}}
 /// ```
 ///
-/// Every field is optional. `used_tokens` and `window_tokens` are the fill now ([`AgentEvent::Occupancy`]). With
-/// `input_tokens` or `output_tokens` the line tells of one model call ([`AgentEvent::Turn`]), and these are what it
-/// billed. `cost_usd` is what was spent since the last line that told it.
+/// Every field is optional. `used_tokens` and `window_tokens` are the fill now ([`AgentEvent::Occupancy`]). With `input_tokens`
+/// or `output_tokens` the line reports one model call ([`AgentEvent::Turn`]), and these are its bill. `cost_usd` is the cost
+/// since the last line that reported it.
 ///
-/// Such a process is ready when it runs and done when it exits, so neither [`AgentEvent::Ready`] nor
-/// [`AgentEvent::PromptEnded`] comes from here: both are for its driver to say.
+/// Such a process is ready when it runs and done when it exits, so its driver emits [`AgentEvent::Ready`] and
+/// [`AgentEvent::PromptEnded`], and not this decoder.
 #[derive(Debug, Default)]
 pub struct PlainDecoder {}
 

@@ -1,4 +1,4 @@
-//! Signals, and what can be read out of a provider's error without judging it: its own code, status and reset time.
+//! Signals, and the facts in a provider's error: its own code, status and reset time. Decides nothing by them.
 
 use baton_core::facts::{AgentEvent, ErrorSignal, SIGNAL_TEXT_BYTES, SignalSource};
 use baton_core::time::UnixMs;
@@ -15,7 +15,7 @@ pub(crate) fn signal(channel: SignalSource, code: &str, status: Option<u16>, tex
     ErrorSignal { channel, code, status, resets_at: None, retrying: false, text }
 }
 
-/// What an agent passes on of its provider's error. Where the text holds the body that the provider sent, code, status
+/// The part of its provider's error that an agent passes on. If the text contains the body that the provider sent, code, status
 /// and reset time are the body's, and the text is its message.
 pub(crate) fn provider_error(status: Option<u16>, text: &str) -> ErrorSignal {
     let plain = signal(SignalSource::ProviderError, "", status, text);
@@ -78,7 +78,7 @@ impl ApiError {
         let held =
             outer.message.as_deref().filter(|message| nested > 1 && message.trim_start().starts_with('{'));
         match held.and_then(|message| Self::find(message, nested - 1)) {
-            // The inner one is the provider's, the outer one what a library made of it.
+            // The inner one is the provider's; a library made the outer one of it.
             Some(inner) => Some(Self {
                 code: inner.code.or(outer.code),
                 status: inner.status.or(outer.status),

@@ -1,5 +1,5 @@
-//! Terminal text of an agent as signals: garbage on stdout, everything on stderr. Bounds how many there can be. What Codex says there
-//! of a call that it refused is a refusal.
+//! Terminal text of an agent as signals: garbage on stdout, everything on stderr. Bounds their number. Codex's log lines about
+//! a refused call become a refusal.
 
 use baton_core::facts::{AgentEvent, ErrorSignal, SIGNAL_TEXT_BYTES, SignalSource};
 
@@ -7,8 +7,8 @@ use crate::Decoder;
 use crate::codex;
 use crate::truncate::{cut_owned, cut_tail};
 
-/// So many lines of terminal text become a signal each, at once: an error message is a few lines, and must not wait.
-/// After that lines are joined until they fill a signal, so that a chatty agent costs few journal rows.
+/// The first lines of terminal text, up to this number, become a signal each, at once: an error message is a few lines, and
+/// must not wait. After that lines are joined until they fill a signal, so that a chatty agent costs few journal rows.
 pub const TERMINAL_PIECES: usize = 64;
 
 /// After this amount of terminal text only the tail is kept, and given out at the end: an agent that keeps printing must not
@@ -56,7 +56,7 @@ impl TerminalText {
         }
     }
 
-    /// Gives out what was held back. Called where the text must not wait: a proper event follows, or the stream ended.
+    /// Passes on the text that was held back. Called when it must not wait: a proper event follows, or the stream ended.
     pub fn flush(&mut self, out: &mut Vec<AgentEvent>) {
         if !self.held.is_empty() && self.total_bytes <= TERMINAL_TOTAL_BYTES {
             let held = std::mem::take(&mut self.held);
@@ -97,7 +97,7 @@ pub(crate) fn terminal(code: String, text: String) -> ErrorSignal {
     }
 }
 
-/// Stderr, and any other stream that is no protocol.
+/// Stderr, and any other stream without a protocol.
 impl Decoder for TerminalText {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
         TerminalText::line(self, line, out);

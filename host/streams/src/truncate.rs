@@ -18,7 +18,7 @@ pub fn cut_tail(text: &str, max_bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(max_bytes))..]
 }
 
-/// As [`cut`], from bytes of any kind: what is not UTF-8 becomes U+FFFD.
+/// As [`cut`], from any bytes: bytes that are not UTF-8 become U+FFFD.
 pub fn cut_owned(bytes: &[u8], max_bytes: usize) -> String {
     let head = &bytes[..bytes.len().min(max_bytes)];
     let text = match std::str::from_utf8(head) {
@@ -29,7 +29,7 @@ pub fn cut_owned(bytes: &[u8], max_bytes: usize) -> String {
         }
         Err(_) => String::from_utf8_lossy(head),
     };
-    // Decoding what is not UTF-8 can triple its size, so cut once more.
+    // The replacement characters can triple the size, so cut once more.
     cut(&text, max_bytes).to_owned()
 }
 

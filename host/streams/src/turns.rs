@@ -1,11 +1,11 @@
-//! Finds the turns in formats that tell of none: a model round-trip is over where the model speaks again after a tool
-//! returned, or with another message.
+//! Finds the turns in formats that report none: a model round-trip is over when the model speaks again after a tool returned,
+//! or with another message.
 
 use baton_core::facts::{AgentEvent, TokenUsage};
 
 use crate::wire::truncate_name;
 
-/// What the model did since the last turn ended.
+/// The output of the model since the last turn ended.
 #[derive(Debug, Default)]
 pub(crate) struct TurnTracker {
     has_output: bool,
@@ -14,8 +14,8 @@ pub(crate) struct TurnTracker {
 }
 
 impl TurnTracker {
-    /// The model says something or calls a tool, in the message of this id where there is one. True where that begins
-    /// another turn: the one before is over.
+    /// The model speaks or calls a tool, in the message of this id if there is one. True if that begins another turn: the
+    /// previous one is over.
     pub(crate) fn speaks(&mut self, message: Option<&str>) -> bool {
         let message = message.map(truncate_name);
         let same = message == self.message.as_deref();
@@ -28,17 +28,17 @@ impl TurnTracker {
         over
     }
 
-    /// A tool returned: what the model says next is of another round-trip.
+    /// A tool returned: the next output of the model belongs to another round-trip.
     pub(crate) fn tool_returned(&mut self) {
         self.tool_returned = true;
     }
 
-    /// Nothing more comes of this turn. True where there was one.
+    /// This turn is over. True if there was one.
     pub(crate) fn end(&mut self) -> bool {
         std::mem::take(self).has_output
     }
 
-    /// As [`Turns::speaks`], where a format tells neither messages nor what a turn took: gives the turn that is over.
+    /// As [`TurnTracker::speaks`], if a format reports neither messages nor the usage of a turn: appends the turn that is over.
     pub(crate) fn speaks_into(&mut self, out: &mut Vec<AgentEvent>) {
         if self.speaks(None) {
             out.push(bare_turn());

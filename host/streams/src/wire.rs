@@ -20,10 +20,10 @@ use crate::truncate::cut;
 /// Longest kind that [`baton_core::facts::AgentEvent::Unknown`] carries, and longest code of a signal.
 const KIND_BYTES: usize = 64;
 
-/// Longest name and id that is remembered. Ids have some forty bytes; where a name is a command, this shows which.
+/// Longest name and id that is remembered. Ids have some forty bytes; if a name is a command, this part identifies it.
 const NAME_BYTES: usize = 256;
 
-/// Takes the JSON values it has a use for. What it does not override is skipped.
+/// Takes the JSON values that it uses, and skips those whose methods it does not override.
 pub(crate) trait LenientValue<'de>: Default {
     fn borrowed(&mut self, text: &'de str) {
         self.text(text);
@@ -158,14 +158,14 @@ macro_rules! take_fields {
 
 pub(crate) use {take_fields, wire};
 
-/// An object, where there is one.
+/// An object, if there is one.
 impl<'de, T: LenientValue<'de>> LenientValue<'de> for Option<T> {
     fn map<A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
         self.insert(T::default()).map(entries)
     }
 }
 
-/// Reads a line that is a JSON object. `repaired` is where the line goes if it has to be mended first.
+/// Reads a line that is a JSON object. `repaired` holds the repaired line if a repair is needed.
 pub(crate) fn read<'a, T: LenientValue<'a>>(line: &'a [u8], repaired: &'a mut String) -> Option<T> {
     if line.trim_ascii_start().first() != Some(&b'{') {
         return None;
@@ -177,7 +177,7 @@ pub(crate) fn read<'a, T: LenientValue<'a>>(line: &'a [u8], repaired: &'a mut St
     serde_json::from_str(repaired).ok().map(|Lenient(value)| value)
 }
 
-/// A name to keep, cut: what is remembered of a stream must not grow with what is printed.
+/// A name to remember, truncated: the memory of a stream must not grow with its output.
 pub(crate) fn truncate_name(name: &str) -> &str {
     cut(name, NAME_BYTES)
 }

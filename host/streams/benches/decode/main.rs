@@ -1,5 +1,5 @@
-//! How fast the decoders are, against `serde_json` reading the same recorded lines into a thin typed struct. Prints
-//! both and their ratio, and fails where a decoder has less than half of that speed.
+//! The speed of the decoders, compared with `serde_json` reading the same recorded lines into a thin typed struct. Prints both
+//! and their ratio, and fails if a decoder has less than half of that speed.
 
 use std::fs;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ mod thin_structs;
 /// The gate: a decoder has at least this part of the speed of the thin struct.
 const LEAST: f64 = 0.5;
 
-/// Rounds of the table. The fastest of each side counts: whatever else the machine does only makes one slower.
+/// Rounds of the table. The fastest of each side counts: other load of the machine only makes a round slower.
 const ROUNDS: u32 = 200;
 
 /// All recorded lines of one format.
@@ -77,7 +77,7 @@ fn serde(recorded: &RecordedLines) {
     }
 }
 
-/// The fastest round of each side, in turns: what else the machine does hits both.
+/// The fastest round of each side, in turns, so that other load of the machine hits both.
 fn fastest(recorded: &RecordedLines) -> [Duration; 2] {
     let time = |run: fn(&RecordedLines)| {
         let start = Instant::now();

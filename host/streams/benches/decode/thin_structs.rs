@@ -1,5 +1,5 @@
-//! The thin typed structs: of each format the fields that anyone who follows an agent needs. What tools print is skipped
-//! here, though a decoder measures it.
+//! The thin typed structs: for each format the fields that every reader of an agent's stream needs. The output of tools is
+//! skipped here, though a decoder measures it.
 #![allow(dead_code, non_snake_case)]
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use std::hint::black_box;
 use baton_streams::StreamFormat;
 use serde::Deserialize;
 
-/// Reads a line, and drops it. False where the line does not fit the struct: a thin struct is not lenient.
+/// Reads a line, and drops it. False if the line does not fit the struct: a thin struct is not lenient.
 pub(crate) fn read(format: StreamFormat, line: &[u8]) -> bool {
     fn thin<'a, T: Deserialize<'a>>(line: &'a [u8]) -> bool {
         black_box(serde_json::from_slice::<T>(line)).is_ok()
@@ -187,7 +187,7 @@ struct ThinAcpParams<'a> {
 
 #[derive(Deserialize)]
 struct ThinAcpUpdate<'a> {
-    /// A piece of a message, or a list of what a tool shows: no struct is both.
+    /// A piece of a message, or a list of the contents that a tool shows: one struct cannot be both.
     #[serde(borrow)]
     content: Option<&'a serde_json::value::RawValue>,
     #[serde(borrow)]

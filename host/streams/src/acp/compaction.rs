@@ -1,4 +1,4 @@
-//! A compaction of an ACP agent: shown as a tool call by some, told in the protocol's own form by others.
+//! A compaction of an ACP agent: some agents show it as a tool call, others report it in the protocol's own form.
 
 use baton_core::facts::{AgentEvent, CompactionTrigger, SIGNAL_TEXT_BYTES};
 
@@ -41,11 +41,11 @@ impl AcpCompaction {
         }
     }
 
-    /// What came of it; `used_tokens` is the fill as it was told last.
+    /// The event at its end; `used_tokens` is the latest reported fill.
     pub(super) fn ended(self, trigger: CompactionTrigger, used_tokens: Option<u64>) -> AgentEvent {
         let Self { done, failed, before_tokens, after_tokens, .. } = self;
         if done && failed.is_none() {
-            // An agent that does not say what is left may have reported a lower fill meanwhile.
+            // An agent that does not report the remaining tokens may have reported a lower fill in the meantime.
             let lower = used_tokens.filter(|used| before_tokens.is_some_and(|before| *used < before));
             return AgentEvent::Compacted { trigger, before_tokens, after_tokens: after_tokens.or(lower) };
         }

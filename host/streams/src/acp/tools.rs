@@ -23,18 +23,18 @@ struct AcpToolCall {
     name: String,
     kind: String,
     told: bool,
-    /// What it has shown so far: the output of an agent that gives none in `rawOutput`.
+    /// The output shown so far, for an agent that sends none in `rawOutput`.
     shown_output: MeasuredOutput,
 }
 
 impl AcpToolCalls {
-    /// Takes a `tool_call` or a `tool_call_update`; true where the tool returned.
+    /// Takes a `tool_call` or a `tool_call_update`; true if the tool returned.
     pub(super) fn update(&mut self, update: &AcpUpdate<'_>, out: &mut Vec<AgentEvent>) -> bool {
         let id = truncate_name(update.call.str());
         let begins = update.what.str() == "tool_call";
         let at = match self.open.iter().position(|tool| tool.id == id) {
             Some(at) => at,
-            // What an agent adds to a call that has returned changes nothing.
+            // Later updates of a call that has returned are ignored.
             None if !begins => return false,
             None => {
                 if self.open.len() == OPEN_CALLS {
@@ -63,7 +63,7 @@ impl AcpToolCall {
         }
         self.shown_output.append(&update.content.shown);
         let returned = matches!(update.status.str(), "completed" | "failed");
-        // A call often begins empty and is filled in by an update: tell it when there is something to tell.
+        // A call often begins empty and is filled in by an update: it is reported when its details are known.
         let target = target(update);
         if !self.told && (target.is_some() || returned || update.input.given) {
             self.told = true;
@@ -88,7 +88,7 @@ impl AcpToolCall {
 }
 
 impl AcpToolCall {
-    /// What an agent runs: by its input, else by the title that a person is shown, in backticks or not.
+    /// The command of the call: from its input, else from the title that the user sees, with or without backticks.
     fn command(&self, update: &AcpUpdate<'_>) -> Option<String> {
         if self.kind != "execute" {
             return None;
@@ -98,7 +98,7 @@ impl AcpToolCall {
     }
 }
 
-/// What the tool returned to the model: what a person is shown may be less.
+/// The output that the tool returned to the model; the user may see less.
 fn returned_by(raw: RawJson<'_>) -> Option<MeasuredOutput> {
     let json = raw.0?;
     if json.starts_with('"') {

@@ -18,7 +18,7 @@ wire! {
         error: Option<AcpError<'a>> = "error",
     }
 
-    /// What comes with a method.
+    /// The parameters of a method.
     struct AcpParams<'a> {
         update: AcpUpdate<'a> = "update",
         tool_call: AcpPermissionCall<'a> = "toolCall",
@@ -26,7 +26,7 @@ wire! {
         session: Text<'a> = "sessionId",
     }
 
-    /// What a person is asked about.
+    /// The call that the user is asked about.
     struct AcpPermissionCall<'a> {
         title: Text<'a> = "title",
         kind: Text<'a> = "kind",
@@ -56,7 +56,7 @@ wire! {
         version: Text<'a> = "version",
     }
 
-    /// What was said to a request for permission.
+    /// The answer to a request for permission.
     struct AcpPermissionOutcome<'a> {
         outcome: Text<'a> = "outcome",
         option: Text<'a> = "optionId",
@@ -69,7 +69,7 @@ wire! {
         data: AcpErrorData<'a> = "data",
     }
 
-    /// What is added to an error in fields.
+    /// The additional data of an error, as fields.
     struct AcpErrorFields<'a> {
         kind: Text<'a> = "errorKind",
         name: Text<'a> = "errorName",
@@ -80,7 +80,7 @@ wire! {
         resets_at: Count = "resetsAt",
     }
 
-    /// What an agent says while it works.
+    /// An update of an agent while it works.
     struct AcpUpdate<'a> {
         what: Text<'a> = "sessionUpdate",
         message_id: Text<'a> = "messageId",
@@ -105,7 +105,7 @@ wire! {
         text: Text<'a> = "text",
     }
 
-    /// A part of what a tool shows.
+    /// A part of the content that a tool shows.
     struct AcpToolContent<'a> {
         content: AcpMessageChunk<'a> = "content",
         path: Text<'a> = "path",
@@ -116,7 +116,7 @@ wire! {
         path: Text<'a> = "path",
     }
 
-    /// What a tool returned to the model, where it is an object.
+    /// The output of a tool to the model, if it is an object.
     struct AcpRawOutput<'a> {
         output: MeasuredOutput = "output",
         formatted_output: MeasuredOutput = "formatted_output",
@@ -126,13 +126,13 @@ wire! {
         post_tokens: Count = "postTokens",
     }
 
-    /// What the process cost so far.
+    /// The cost of the process so far.
     struct AcpCost<'a> {
         amount: Amount = "amount",
         currency: Text<'a> = "currency",
     }
 
-    /// What vendors add.
+    /// Extensions of vendors.
     struct AcpMeta<'a> {
         claude: ClaudeAcpMeta<'a> = "claudeCode",
         codex: CodexAcpMeta<'a> = "codex",
@@ -169,7 +169,7 @@ wire! {
     }
 }
 
-/// The usage of a prompt. That there is none is said by some agents, and means something.
+/// The usage of a prompt. Some agents state explicitly that there is none, which has a meaning.
 #[derive(Debug, Default)]
 pub(super) struct AcpUsage {
     pub(super) is_null: bool,
@@ -186,7 +186,7 @@ impl<'de> LenientValue<'de> for AcpUsage {
     }
 }
 
-/// What is added to an error: a text, or fields.
+/// The additional data of an error: a text, or fields.
 #[derive(Debug, Default)]
 pub(super) struct AcpErrorData<'a> {
     pub(super) text: Text<'a>,
@@ -207,7 +207,7 @@ impl<'de> LenientValue<'de> for AcpErrorData<'de> {
     }
 }
 
-/// What an update shows: a piece of a message, or what a tool shows to a person.
+/// The content of an update: a piece of a message, or the content that a tool shows to the user.
 #[derive(Debug, Default)]
 pub(super) struct AcpContent<'a> {
     pub(super) text: Text<'a>,
@@ -234,7 +234,7 @@ impl<'de> LenientValue<'de> for AcpContent<'de> {
     }
 }
 
-/// What a tool is called with: whether there is anything, and the file or address among it.
+/// The input of a tool: whether there is any, and the file or address in it.
 #[derive(Debug, Default)]
 pub(super) struct AcpToolInput<'a> {
     pub(super) given: bool,

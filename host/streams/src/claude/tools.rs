@@ -1,11 +1,11 @@
-//! Claude Code's tools: which of them read and write what.
+//! Claude Code's tools: the files that each of them reads and writes.
 
 use baton_core::facts::AgentEvent;
 
 use super::wire::{ClaudeBlock, ClaudeToolInput};
 use crate::truncate::command_line;
 
-/// A call, with what it reads or writes. A sub-agent (not `main`) reads into a window of its own.
+/// A call, with the file that it reads or writes. A sub-agent (not `main`) reads into a window of its own.
 pub(super) fn tool_call(block: ClaudeBlock<'_>, main: bool) -> AgentEvent {
     let (name, input) = (block.name.str(), &block.input);
     let path = input.file_path.nonempty().or(input.notebook_path.nonempty());
@@ -25,7 +25,7 @@ pub(super) fn tool_call(block: ClaudeBlock<'_>, main: bool) -> AgentEvent {
     }
 }
 
-/// A targeted read of another part of a file is no re-read, so the part belongs to what was read.
+/// A targeted read of another part of a file is not a repeated read, so the part belongs to the name of the read.
 fn range(path: &str, input: &ClaudeToolInput<'_>) -> String {
     match (input.offset.0, input.limit.0) {
         (None, None) => path.to_owned(),

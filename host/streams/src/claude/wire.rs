@@ -3,7 +3,7 @@
 use crate::wire::{Amount, BoundedList, BoundedMap, Count, Flag, MeasuredOutput, PresenceFlag, Text, wire};
 
 wire! {
-    /// One line of any kind: `kind` tells which fields it has.
+    /// One line of any kind: `kind` determines its fields.
     struct ClaudeLine<'a> {
         kind: Text<'a> = "type",
         subtype: Text<'a> = "subtype",
@@ -55,7 +55,7 @@ wire! {
         content: MeasuredOutput = "content",
     }
 
-    /// What a tool is called with, as far as it tells what is read or written.
+    /// The input of a tool, as far as it names what is read or written.
     struct ClaudeToolInput<'a> {
         file_path: Text<'a> = "file_path",
         notebook_path: Text<'a> = "notebook_path",
@@ -102,7 +102,7 @@ wire! {
         response: Option<ClaudeControlResult<'a>> = "response",
     }
 
-    /// What was answered: to `initialize`, or to `get_context_usage`.
+    /// The result of `initialize`, or of `get_context_usage`.
     struct ClaudeControlResult<'a> {
         version: Text<'a> = "claude_code_version",
         commands: PresenceFlag = "commands",

@@ -7,7 +7,7 @@ use super::rpc::CodexRateLimits;
 use crate::signal::signal;
 use crate::wire::kind;
 
-/// The limit that was reached, where one was.
+/// The limit that was reached, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct CodexAccountLimit {
     reached: Option<ReachedAccountLimit>,
@@ -30,14 +30,14 @@ impl CodexAccountLimit {
     pub(super) fn update(&mut self, limits: &CodexRateLimits<'_>, out: &mut Vec<AgentEvent>) {
         let full = [&limits.primary, &limits.secondary];
         let full = full.into_iter().filter(|limit| limit.used_percent.0.is_some_and(|used| used >= 100.0));
-        // Where both are used up the later reset is the one to wait for.
+        // If both are used up, the later reset counts.
         let full = full.max_by_key(|limit| limit.resets_at.or_zero());
         let (code, text) = match (limits.reached.nonempty(), full) {
             (Some(reached), _) => (reached, "a limit of the account has been reached".to_owned()),
             (None, _) if limits.spend_reached.is_true() => {
                 ("spendControlReached", "a limit of spending has been reached".to_owned())
             }
-            // The prompt that used up the rest may still be answered: that says when, and not that anything ended.
+            // The prompt that used up the rest may still be answered: this gives the reset time, and does not end anything.
             (None, Some(limit)) => {
                 ("usedPercent", format!("all of a window of {} minutes is used", limit.minutes.or_zero()))
             }

@@ -1,4 +1,4 @@
-//! `codex app-server`: JSON-RPC on stdio. Says what it says; whether a session is exhausted is not judged here.
+//! Decodes `codex app-server`: JSON-RPC on stdio. Core decides whether a session is exhausted.
 //!
 //! What Codex calls a thread is a session here, and its turn a prompt. As was observed on recordings of real runs:
 //! - The fill is `tokenUsage.last`, never `total`. `total` grows with every model call, and with nothing else: that is
@@ -27,8 +27,8 @@ use crate::terminal::TerminalText;
 use crate::truncate::cut;
 use crate::wire::{RawJson, kind, read};
 
-/// Decodes one process's stdout. Fed with what the host sends as well ([`CodexAppServerDecoder::sent`]), it knows whose
-/// error an error is, and how a request for approval was answered.
+/// Decodes one process's stdout. It also takes the host's messages ([`CodexAppServerDecoder::sent`]), and so knows which
+/// request an error belongs to, and how a request for approval was answered.
 #[derive(Debug, Default)]
 pub struct CodexAppServerDecoder {
     requests: PendingRequests<CodexRequestKind>,
@@ -48,7 +48,7 @@ pub struct CodexAppServerDecoder {
     garbage: TerminalText,
 }
 
-/// What a request is for, by the id under which it is answered.
+/// The kind of an open request; its answer has the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CodexRequestKind {
     /// Of the host: a thread is started, resumed or forked.
@@ -63,12 +63,12 @@ enum CodexRequestKind {
     Approval,
 }
 
-/// What Codex calls a turn.
+/// The state of a prompt (Codex's turn).
 #[derive(Debug, Default, PartialEq, Eq)]
 enum CodexPromptState {
     #[default]
     None,
-    /// Under way; whether its error has been told.
+    /// In progress; whether its error has been reported.
     Turn { failed: bool },
     /// Under way, and there only to compact; the error that it met.
     Compaction { failed: Option<String> },
@@ -141,7 +141,7 @@ impl CodexAppServerDecoder {
     }
 
     fn answer(&mut self, result: RawJson<'_>, request: Option<CodexRequestKind>, out: &mut Vec<AgentEvent>) {
-        // Where it was not recorded what was sent: no other request that begins a turn is answered by nothing at all.
+        // If the host's messages were not recorded: no other request that begins a turn has an empty answer.
         self.next_turn_is_compaction = match request {
             Some(request) => {
                 request == CodexRequestKind::Compaction
@@ -189,7 +189,7 @@ impl CodexAppServerDecoder {
             Some(CodexRequestKind::Prompt) => {
                 out.push(AgentEvent::PromptEnded { stop_reason: code, is_error: true })
             }
-            // Whose answer it is was not recorded: a prompt's, where there can be one and none is under way.
+            // If the request was not recorded: it belongs to a prompt, if there can be one and none is in progress.
             None if self.thread.is_some() && self.prompt == CodexPromptState::None => {
                 out.push(AgentEvent::PromptEnded { stop_reason: code, is_error: true });
             }
@@ -228,14 +228,14 @@ impl CodexAppServerDecoder {
             "item/started" => self.item(params.item, false, out),
             "item/completed" => self.item(params.item, true, out),
             "thread/tokenUsage/updated" => self.usage(&params.usage, out),
-            // An older form of the item, beside it.
+            // An older form of the item, sent in addition to it.
             "thread/compacted" => self.compacted(out),
             "error" => {
                 let error = params.error.unwrap_or_default();
                 self.error(CodexError { will_retry: params.will_retry, ..error }, out);
             }
             "account/rateLimits/updated" => self.account.update(&params.limits, out),
-            // How it was answered is not said here; an item that was refused says so itself.
+            // This message does not contain the answer; a refused item reports the refusal itself.
             "serverRequest/resolved" => {
                 if self.requests.remove(params.request) == Some(CodexRequestKind::Approval) {
                     out.push(AgentEvent::ApprovalResolved { allowed: true });
@@ -342,7 +342,7 @@ impl CodexAppServerDecoder {
         }
         let compaction = self.compaction.take();
         if let Some(CodexCompaction { done: false, after_tokens: Some(used), .. }) = &compaction {
-            // Not what was left, but how full it was found.
+            // The compaction did not take place, so this number is the fill before it.
             let (used_tokens, window_tokens) = (Some(*used), self.window_tokens);
             out.push(AgentEvent::Occupancy { used_tokens, window_tokens, source: OccupancySource::Agent });
         }

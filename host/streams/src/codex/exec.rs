@@ -1,7 +1,7 @@
-//! `codex exec --json`. Says what the stream says; whether a session is exhausted is not judged here.
+//! Decodes `codex exec --json`. Core decides whether a session is exhausted.
 //!
-//! What the format leaves out, as was observed on recordings of real runs:
-//! - There is no fill level and no window: `usage` is the sum over the prompt. It is a bill and nothing else.
+//! Facts that the format leaves out, as observed on recordings of real runs:
+//! - There is no fill level and no window: `usage` is the sum over the prompt, and only a bill.
 //! - A compaction of the agent's own accord is not shown at all.
 //! - Errors are texts without a code. That the agent retries is in the text too: "Reconnecting... 1/5".
 
@@ -16,11 +16,11 @@ use crate::truncate::cut;
 use crate::turns::TurnTracker;
 use crate::wire::{BoundedList, Count, MeasuredOutput, Text, kind, read, wire};
 
-/// How an error begins that Codex gets over by itself.
+/// The beginning of an error that Codex handles by a retry.
 const RETRYING: &str = "Reconnecting...";
 
 wire! {
-    /// One line of any kind: `kind` tells which fields it has.
+    /// One line of any kind: `kind` determines its fields.
     struct CodexExecLine<'a> {
         kind: Text<'a> = "type",
         thread_id: Text<'a> = "thread_id",
@@ -36,7 +36,7 @@ wire! {
         output: Count = "output_tokens",
     }
 
-    /// Something the agent said or did.
+    /// A message or an action of the agent.
     struct CodexExecItem<'a> {
         id: Text<'a> = "id",
         kind: Text<'a> = "type",
@@ -95,7 +95,7 @@ impl CodexExecDecoder {
                 self.end_prompt("completed", out);
             }
             "turn.failed" => {
-                // The error has mostly been told by a line of its own.
+                // A separate line has mostly reported the error already.
                 if cut(line.error.message.str(), SIGNAL_TEXT_BYTES) != self.last_error {
                     self.error(line.error.message.str(), out);
                 }

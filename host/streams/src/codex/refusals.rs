@@ -1,18 +1,18 @@
-//! What Codex refuses by its own rules. It says so on its standard error alone: its stream has no call that it refused.
+//! Codex's refusals by its own rules. It reports them only on its standard error: its stream has no call that it refused.
 
 use baton_core::facts::{COMMAND_BYTES, Refusal, RefusalKind, SIGNAL_TEXT_BYTES};
 
 use super::tools::inner_command;
 use crate::truncate::cut;
 
-/// The module that says it, and its word for it.
+/// The module that logs it, and its word for it.
 const MODULE: &str = "codex_core::tools";
 const REJECTED: &str = "Rejected(";
 
-/// What stands between the command and why.
+/// The text between the command and the reason.
 const REASON_SEPARATOR: &str = "` rejected: ";
 
-/// The refusal that a line of its log tells of: the command, as a person calls it, with why.
+/// The refusal in a line of its log: the command, as the user knows it, with the reason.
 pub(crate) fn refusal(line: &str) -> Option<Refusal> {
     let plain = without_colours(line);
     let (_, said) = plain.split_once(MODULE)?;

@@ -31,14 +31,14 @@ wire! {
         action: Text<'a> = "action",
     }
 
-    /// A thread: what Codex calls a session.
+    /// A thread: Codex's name for a session.
     struct CodexThread<'a> {
         id: Text<'a> = "id",
         model: Text<'a> = "model",
         version: Text<'a> = "cliVersion",
     }
 
-    /// What comes with a method.
+    /// The parameters of a method.
     struct RpcParams<'a> {
         thread_id: Text<'a> = "threadId",
         thread: Option<CodexThread<'a>> = "thread",
@@ -54,13 +54,13 @@ wire! {
         request: RawJson<'a> = "requestId",
     }
 
-    /// A turn: what Codex calls a prompt.
+    /// A turn: Codex's name for a prompt.
     struct CodexTurn<'a> {
         status: Text<'a> = "status",
         error: Option<CodexError<'a>> = "error",
     }
 
-    /// Something the agent said or did.
+    /// A message or an action of the agent.
     struct CodexThreadItem<'a> {
         id: Text<'a> = "id",
         kind: Text<'a> = "type",
@@ -126,7 +126,7 @@ impl CodexThreadItem<'_> {
     }
 }
 
-/// Notices of the many kinds that say nothing about the session's context or end, by the part before the first slash.
+/// Notices of the many kinds that do not concern the session's context or end, by the part before the first slash.
 pub(super) fn is_known(method: &str) -> bool {
     matches!(
         method.split('/').next().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Tool calls of Codex: items that start and complete. Both of its formats tell them alike, but for the spelling.
+//! Tool calls of Codex: items that start and complete. Both of its formats report them alike, except for the spelling.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -20,14 +20,14 @@ wire! {
         path: Text<'a> = "path",
     }
 
-    /// What Codex takes a command to do.
+    /// The action that Codex derives from a command.
     struct CodexCommandAction<'a> {
         kind: Text<'a> = "type",
         command: Text<'a> = "command",
         path: Text<'a> = "path",
     }
 
-    /// What an MCP server answered.
+    /// The answer of an MCP server.
     struct CodexMcpResult {
         content: MeasuredOutput = "content",
     }
@@ -38,7 +38,7 @@ wire! {
     }
 }
 
-/// The parts of an item that is a tool call, whatever they are called in its format.
+/// The parts of an item that is a tool call, for the names of either format.
 pub(super) struct CodexToolCall<'a> {
     pub(super) id: &'a str,
     pub(super) kind: &'a str,
@@ -53,7 +53,7 @@ pub(super) struct CodexToolCall<'a> {
     pub(super) status: &'a str,
 }
 
-/// Calls that were told and have not returned.
+/// Calls that were reported and have not returned.
 #[derive(Debug, Default)]
 pub(super) struct CodexToolCalls {
     open: VecDeque<String>,
@@ -93,7 +93,7 @@ impl CodexToolCalls {
             Some(output) => (output.bytes, output.beginning.clone()),
             None => (call.failed.len() as u64, cut(call.failed, SIGNAL_TEXT_BYTES).to_owned()),
         };
-        // Codex tells the code beside the output; other agents write it before that.
+        // Codex reports the exit code separately from the output; other agents write it before the output.
         if let Some(code) = call.exit.0.filter(|code| *code != 0) {
             text = format!("Exit code {code}\n{text}");
             text.truncate(text.floor_char_boundary(SIGNAL_TEXT_BYTES));
@@ -102,7 +102,7 @@ impl CodexToolCalls {
     }
 }
 
-/// The command that a shell is started for: of `/bin/bash -lc 'make test'` what a person calls it, `make test`.
+/// The command that a shell is started for: of `/bin/bash -lc 'make test'` the part that the user knows, `make test`.
 pub(super) fn inner_command(line: &str) -> Cow<'_, str> {
     let inner = || {
         let (shell, rest) = line.trim().split_once(' ')?;
@@ -114,7 +114,7 @@ pub(super) fn inner_command(line: &str) -> Cow<'_, str> {
     inner().map_or(Cow::Borrowed(line), Cow::Owned)
 }
 
-/// The text of a shell's word, without its quotes; nothing where there is more than one, or a quote stays open.
+/// The text of a shell's word, without its quotes; none if there is more than one, or a quote stays open.
 fn one_word(text: &str) -> Option<String> {
     let mut word = String::new();
     let mut chars = text.chars();
@@ -157,8 +157,8 @@ impl CodexToolCall<'_> {
         }
     }
 
-    /// A whole file, where Codex says that the command only reads one. A part of a file (by `sed`, `head`) is not told:
-    /// reading on is no reading again.
+    /// The whole file, if Codex says that the command only reads one. A part of a file (by `sed`, `head`) is not reported:
+    /// reading the next part is not a repeated read.
     fn reads(&self) -> Option<String> {
         let [action] = self.actions else { return None };
         let whole = action.kind.str() == "read" && action.command.str().starts_with("cat ");

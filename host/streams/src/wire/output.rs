@@ -1,4 +1,4 @@
-//! What a tool returned, measured and cut while it is read: outputs are the largest part of most streams.
+//! The output of a tool, measured and truncated while it is read: outputs are the largest part of most streams.
 
 use baton_core::facts::SIGNAL_TEXT_BYTES;
 use serde::de::SeqAccess;
@@ -6,7 +6,7 @@ use serde::de::SeqAccess;
 use super::{Lenient, LenientValue, RawJson, Text, wire};
 use crate::truncate::cut;
 
-/// What a tool returned: how much it was, and its beginning. A text, a list of blocks with texts, or anything else.
+/// The output of a tool: its size and its beginning. A text, a list of blocks with texts, or anything else.
 #[derive(Debug, Default)]
 pub(crate) struct MeasuredOutput {
     pub(crate) bytes: u64,
@@ -21,7 +21,7 @@ impl MeasuredOutput {
         self.beginning.push_str(cut(text, room));
     }
 
-    /// Adds what was measured elsewhere.
+    /// Adds another output.
     pub(crate) fn append(&mut self, more: &MeasuredOutput) {
         let room = SIGNAL_TEXT_BYTES.saturating_sub(self.beginning.len());
         self.bytes = self.bytes.saturating_add(more.bytes);
@@ -45,7 +45,7 @@ impl<'de> LenientValue<'de> for MeasuredOutput {
         while let Some(Lenient(raw)) = blocks.next_element::<Lenient<RawJson<'de>>>()? {
             match raw.get::<OutputBlock<'_>>().text.nonempty() {
                 Some(text) => self.add(text),
-                // Of an image or a reference only the size can be told.
+                // Of an image or a reference only the size is counted.
                 None => self.bytes = self.bytes.saturating_add(raw.0.unwrap_or_default().len() as u64),
             }
         }

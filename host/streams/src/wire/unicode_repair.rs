@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The same line with what is not Unicode replaced: bytes that are not UTF-8, and halves of a surrogate pair, which
-/// JavaScript writes where it cut a text between the two. Nothing where there is nothing to mend.
+/// The same line with invalid Unicode replaced: bytes that are not UTF-8, and halves of a surrogate pair, which JavaScript
+/// writes if it cut a text between the two. None if there is nothing to repair.
 pub(super) fn repair(line: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(line);
     let mut mended = String::with_capacity(text.len());
@@ -15,7 +15,7 @@ pub(super) fn repair(line: &[u8]) -> Option<String> {
         let (taken, replacement) = match (surrogate(escape), pair) {
             (Some(true), Some(false)) => (12, None),
             (Some(_), _) => (6, Some("\\ufffd")),
-            // The character behind a backslash may be a backslash, and of any length.
+            // The character after a backslash may be a backslash, and of any length.
             (None, _) => (1 + escape[1..].chars().next().map_or(0, char::len_utf8), None),
         };
         changed |= replacement.is_some();

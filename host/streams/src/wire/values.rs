@@ -9,14 +9,14 @@ use serde_json::value::RawValue;
 
 use super::{Lenient, LenientValue};
 
-/// So many items of a list, or entries of a map, are kept. A message has a handful of blocks and a session a handful
-/// of models; the bound keeps a hostile line from taking many times its own size.
+/// Most items of a list, or entries of a map, that are kept. A message has a handful of blocks and a session a handful of
+/// models; the bound keeps a hostile line from taking many times its own size.
 const KEPT_ITEMS: usize = 256;
 
 /// Epochs below this are seconds: as milliseconds it would be the year 1973.
 const SECONDS_EPOCH_BOUND: u64 = 100_000_000_000;
 
-/// A text; empty where there is none.
+/// A text; empty if there is none.
 #[derive(Debug, Default)]
 pub(crate) struct Text<'a>(Cow<'a, str>);
 
@@ -29,12 +29,12 @@ impl<'a> Text<'a> {
         self.0.is_empty()
     }
 
-    /// The text, where there is one.
+    /// The text, if it is not empty.
     pub(crate) fn nonempty(&self) -> Option<&str> {
         Some(&*self.0).filter(|text| !text.is_empty())
     }
 
-    /// The text for keeps, where there is one.
+    /// The owned text, if it is not empty.
     pub(crate) fn into_nonempty(self) -> Option<String> {
         Some(self.0.into_owned()).filter(|text| !text.is_empty())
     }
@@ -50,7 +50,7 @@ impl<'de> LenientValue<'de> for Text<'de> {
     }
 }
 
-/// A whole number; one that is negative or has a fraction is none.
+/// A whole number; none if it is negative or has a fraction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count(pub(crate) Option<u64>);
 
@@ -59,7 +59,7 @@ impl Count {
         self.0.unwrap_or(0)
     }
 
-    /// As an HTTP status, where it can be one.
+    /// As an HTTP status, if it can be one.
     pub(crate) fn status(self) -> Option<u16> {
         u16::try_from(self.0?).ok().filter(|status| (100..600).contains(status))
     }
@@ -106,7 +106,7 @@ impl LenientValue<'_> for Amount {
     }
 }
 
-/// True or false, where it is said.
+/// True or false, if it is given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flag(pub(crate) Option<bool>);
 
@@ -140,7 +140,7 @@ impl<'de> LenientValue<'de> for CommandText {
     }
 }
 
-/// Whether there is a list or an object, whatever is in it.
+/// Whether there is a list or an object, with any content.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PresenceFlag(pub(crate) bool);
 
@@ -167,7 +167,7 @@ pub(crate) struct TextOrNumber<'a> {
 }
 
 impl TextOrNumber<'_> {
-    /// One name for it in either form; nothing where it is neither.
+    /// One name for it in either form; none if it is neither.
     pub(crate) fn name(&self) -> Option<String> {
         let number = self.number.0.map(|number| number.to_string());
         let other = || self.other.0.map(|number| number.to_string());
@@ -240,7 +240,7 @@ impl<'de, T: LenientValue<'de>> LenientValue<'de> for BoundedMap<'de, T> {
     }
 }
 
-/// A value of any shape, unread; nothing where it is null.
+/// A value of any type, unparsed; none if it is null.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RawJson<'a>(pub(crate) Option<&'a str>);
 

@@ -1,4 +1,4 @@
-//! `codex app-server`, where the recordings do not reach: who asked, whose thread it is, which limit was reached.
+//! `codex app-server` beyond the recordings: the origin of a request, the thread of a message, the limit that was reached.
 
 use baton_core::facts::{
     AgentEvent, CompactionTrigger, ErrorSignal, OccupancySource, SignalSource, TokenUsage,

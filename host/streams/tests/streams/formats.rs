@@ -1,4 +1,4 @@
-//! OpenCode, Gemini, `codex exec` and plain text, where the recordings do not reach; and what all formats bear.
+//! OpenCode, Gemini, `codex exec` and plain text beyond the recordings; and the properties of all formats.
 
 use baton_core::facts::{AgentEvent, ErrorSignal, OccupancySource, SignalSource, TokenUsage};
 use baton_core::time::UnixMs;
@@ -151,7 +151,7 @@ fn a_resumed_conversation_of_claude_is_not_billed_twice() {
         output_tokens,
         cost_microusd: Some(cost),
     };
-    // Totals of the whole conversation, and what came on top in the second prompt.
+    // Totals of the whole conversation, and the increment of the second prompt.
     let (first, second) = (result(127_000, 450, 0.1315), result(160_000, 500, 0.2));
     assert_eq!(billed(before, std::slice::from_ref(&first)), of(30_700, 50, 17_400));
     assert_eq!(billed(before, &[first, second]), of(63_700, 100, 85_900));
@@ -175,7 +175,7 @@ fn a_field_of_another_type_loses_nothing_but_itself() {
 
 #[test]
 fn half_a_character_loses_nothing_but_itself() {
-    // JavaScript escapes the half of a surrogate pair where it cut a text in the middle of one.
+    // JavaScript escapes the half of a surrogate pair if it cut a text in the middle of one.
     let halves: [&[u8]; 2] = [
         br#"{"type":"message","role":"assistant","content":"said \ud83d"}"#,
         b"{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"said \xf0\"}",
@@ -215,7 +215,7 @@ fn a_kind_that_is_new_is_unknown_in_every_format_that_has_kinds() {
     }
 }
 
-/// What was said, as one text.
+/// The texts of the events, as one text.
 fn said(events: &[AgentEvent]) -> String {
     let text =
         |event: &AgentEvent| if let AgentEvent::Text { text } = event { text.clone() } else { String::new() };
@@ -242,7 +242,7 @@ fn whole_messages_that_follow_each_other_stand_on_lines_of_their_own() {
     }
     let broken = [exec("The notes are clear.\n"), exec("Done: cats")];
     assert_eq!(said(&decode(StreamFormat::CodexExec, &broken)), "The notes are clear.\nDone: cats");
-    // The pieces of one message stay together, and a call of a tool tells two apart by itself.
+    // The pieces of one message stay together, and a call of a tool separates two already.
     let piece =
         |text: &str| json!({ "type": "message", "role": "assistant", "delta": true, "content": text });
     assert_eq!(said(&decode(StreamFormat::Gemini, &[piece("Done: "), piece("cats")])), "Done: cats");

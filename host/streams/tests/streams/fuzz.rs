@@ -1,5 +1,5 @@
-//! A hundred thousand streams that no agent should print, over all decoders: never a panic, and never more said or
-//! kept than was put in. The generator is seeded: a case that fails once fails always.
+//! A hundred thousand streams that no agent should print, over all decoders: never a panic, and never more output or memory
+//! than the input justifies. The generator is seeded: a case that fails once fails always.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 const CASES: u64 = 100_000;
 
-/// Longer recorded lines are left out: what is in them comes in short ones too, and the test stays a matter of seconds.
+/// Longer recorded lines are left out: their contents also occur in short ones, and the test stays a matter of seconds.
 const SEED_LINE_BYTES: usize = 600;
 
-/// What an event may weigh beside the texts of the line it came from: its name and the words a decoder adds.
+/// Largest size of an event in addition to the texts of its line: its name and the words of a decoder.
 const EVENT_BYTES: usize = 160;
 
-/// A small generator: `proptest` would spend most of the time on keeping what it needs for shrinking.
+/// A small generator: `proptest` would spend most of the time on its data for shrinking.
 struct FuzzRandom(u64);
 
 impl FuzzRandom {
@@ -173,7 +173,7 @@ fn no_stream_makes_a_decoder_panic_or_say_more_than_it_was_told() {
             rest = behind;
         }
         stream.end(&mut out);
-        // Every event costs a few bytes of the stream, an item of a list at least; a byte that is no text becomes three.
+        // Every event costs a few bytes of the stream, an item of a list at least; an invalid byte becomes three.
         assert!(
             out.len() <= 8 + bytes.len() / 2,
             "case {case}: {} events of {} bytes",

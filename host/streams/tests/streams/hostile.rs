@@ -147,7 +147,7 @@ fn a_compaction_that_was_asked_for_ends_in_one_event_and_no_prompt() {
 
 #[test]
 fn claude_says_why_it_does_not_compact() {
-    // As 2.1.330 says it: in a message of its own, with an empty result and no boundary.
+    // As Claude Code 2.1.330 reports it: in a message of its own, with an empty result and no boundary.
     let content = json!([{ "type": "text", "text": "Not enough messages to compact." }]);
     let events = claude(&[
         json!({ "type": "assistant", "message": { "model": "<synthetic>", "content": content } }),

@@ -38,8 +38,8 @@ fn decode_stdout(recording: &Path) -> Vec<AgentEvent> {
     all(format(recording).decoder(), &fs::read(recording).unwrap(), Vec::new())
 }
 
-/// Decodes a recording with what the host sent, where that was recorded: it tells requests apart. When exactly it was
-/// sent does not matter.
+/// Decodes a recording with the host's messages, if they were recorded: they distinguish requests. Their exact time does not
+/// matter.
 fn decode(recording: &Path) -> Vec<AgentEvent> {
     let Ok(sent) = fs::read(recording.with_extension("stdin.jsonl")) else { return decode_stdout(recording) };
     let (sent, bytes) = (sent.split(|byte| *byte == b'\n'), fs::read(recording).unwrap());
@@ -72,7 +72,7 @@ fn summary(events: &[AgentEvent]) -> String {
     let mut lines = String::new();
     for event in events {
         let json = serde_json::to_value(event).unwrap();
-        // By name: whether serde_json keeps the order of fields depends on what else is built with it.
+        // By name: whether serde_json keeps the order of fields depends on the other crates of the build.
         let mut fields: BTreeMap<_, _> = json.as_object().unwrap().iter().collect();
         let name = fields.remove(&"event".to_owned()).unwrap();
         write!(lines, "{}", name.as_str().unwrap()).unwrap();
@@ -244,7 +244,7 @@ fn every_recording_is_understood_and_within_bounds() {
 
 #[test]
 fn stdout_alone_ends_every_labelled_prompt_as_it_ended() {
-    // A4, B4: what a recording is judged on later.
+    // A4, B4: the facts by which a recording is judged later.
     let read = |name| fs::read(fixtures().join(name)).unwrap();
     let parse = |name| serde_json::from_slice::<BTreeMap<String, serde_json::Value>>(&read(name)).unwrap();
     let mut labels = parse("labels.json");
