@@ -1,5 +1,5 @@
-//! What an event costs the machine alone, by the number of phases at work in one run: `cargo bench -p baton-core --bench
-//! phases`. No journal and no policy: those are in `host/lab/benches/scale/main.rs`. Compare ratios, not times.
+//! The cost of one event in the run machine alone, by the number of phases at work in one run: `cargo bench -p baton-core
+//! --bench phases`. Without journal and policy: those are in `host/lab/benches/scale/main.rs`. Compare ratios, not times.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -80,7 +80,7 @@ impl Machine {
         self.queue.push_back(Input::Outcome { action, outcome });
     }
 
-    /// Time of one event, with the answer of the policy where it asks for one.
+    /// Time of one event, with the answer of the policy if it asks for one.
     fn each(&mut self, event: &AgentEvent) -> Duration {
         let begun = Instant::now();
         for n in 0..EVENTS {

@@ -1,5 +1,5 @@
-//! What core wants done. An action is data: committed to the journal first, performed after, and answered by
-//! exactly one [`Outcome`](crate::input::ActionOutcome).
+//! The actions of core. An action is data: committed to the journal first, performed after, and answered by exactly one
+//! [`Outcome`](crate::input::ActionOutcome).
 
 use serde::{Deserialize, Serialize};
 
@@ -62,12 +62,12 @@ pub enum Action {
         /// Why it ends, one sentence.
         reason: String,
     },
-    /// Look at what is really on disk (A5).
+    /// Measure the files on disk (A5).
     #[serde(rename = "assess")]
     MeasureWorkspace {
         /// The phase that is measured.
         phase: PhaseId,
-        /// Remember this state as the start of the phase; what is measured later is compared with it.
+        /// Remember this state as the start of the phase; later measurements are compared with it.
         baseline: bool,
         /// Files that the objectives in focus name.
         expected: Vec<String>,
@@ -83,7 +83,7 @@ pub enum Action {
         /// The question, with its texts.
         #[serde(rename = "question")]
         request: PolicyRequest,
-        /// Where the policy that is asked decides.
+        /// The scope in which the asked policy decides.
         #[serde(default, skip_serializing_if = "is_default")]
         scope: PolicyScope,
     },
@@ -95,28 +95,29 @@ pub enum Action {
         session: SessionId,
         /// Ordinal in the phase, from 1; each names its predecessor (C13).
         ordinal: u32,
-        /// Where the document lies, workspace-relative; empty in journals of earlier versions, which named it by its ordinal (C15).
+        /// The path of the document, workspace-relative; empty in journals of earlier versions, which named it by its ordinal
+        /// (C15).
         #[serde(default, skip_serializing_if = "String::is_empty")]
         path: String,
         /// The document, markdown.
         document: TextBlob,
         /// The index, markdown (C16).
         index: TextBlob,
-        /// Everything that the document and the prompt refer to instead of saying it: JSON, saved beside them.
+        /// The full facts that the document and the prompt only refer to: JSON, saved next to them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         facts: Option<TextBlob>,
-        /// Changed files beyond those that `facts` lists: where there are any, all of them are listed in a file beside.
+        /// Changed files beyond those that `facts` lists: if there are any, a separate file lists all of them.
         #[serde(default, skip_serializing_if = "is_default")]
         changed_beyond: u32,
     },
-    /// Hold a handoff document to the world before a successor gets it (C8, C9). Looks, and changes nothing.
+    /// Check a handoff document against the facts before a successor gets it (C8, C9). Changes nothing.
     #[serde(rename = "inspect")]
     ValidateHandoff {
         /// The phase whose handoff it is.
         phase: PhaseId,
         /// The document.
         document: TextBlob,
-        /// Commit of HEAD when it was made; empty where there was none.
+        /// Commit of HEAD when it was made; empty if there was none.
         head: String,
         /// Branch when it was made.
         branch: String,
@@ -175,8 +176,8 @@ pub enum Action {
         /// Commands that make it ready, for `sh -c`, in order (C1).
         setup: Vec<String>,
     },
-    /// Commit what lies in a tree beside the workspace. From here on this commit is the work: it is verified, reviewed and merged.
-    /// A merge of what had changed meanwhile where the phase began, which stands open there, is concluded.
+    /// Commit the content of a tree outside the workspace. From here on this commit is the work: it is verified, reviewed and
+    /// merged. If a merge of changes to the place where the phase began is open in the tree, it is concluded.
     #[serde(rename = "commit")]
     CommitWorktree {
         /// The phase whose work is committed.
@@ -189,7 +190,7 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "is_default")]
         anew: bool,
     },
-    /// Commit what a phase changed in the workspace, on the branch that is checked out there.
+    /// Commit the changes of a phase in the workspace, on the branch that is checked out there.
     CommitToBranch {
         /// The phase whose changes are committed.
         phase: PhaseId,
@@ -197,15 +198,15 @@ pub enum Action {
         ordinal: u32,
         /// The message of the commit.
         message: String,
-        /// The branch that must be checked out; any where absent.
+        /// The branch that must be checked out; any if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
         /// These files alone, workspace-relative: others work in the same folder.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only: Option<Vec<String>>,
     },
-    /// Hold a tree to the commit of its work, and put back what is not as it was: always what was added or removed, and where
-    /// `whole` also what was changed. What was there is kept on a ref.
+    /// Compare a tree with the commit of its work, and undo the differences: always added and removed files, and with `whole`
+    /// also changed ones. The replaced content is kept on a ref.
     #[serde(rename = "restore")]
     RestoreWorktree {
         /// The phase whose work is in the tree.
@@ -217,8 +218,8 @@ pub enum Action {
         /// Whether changed files are put back too.
         whole: bool,
     },
-    /// Commit what a sub-phase left in its tree, and merge its branch. A merge of the same branch that stands open there
-    /// with its conflicts resolved is concluded; one of another branch is given up first.
+    /// Commit the work of a sub-phase in its tree, and merge its branch. If a merge of the same branch is open there with its
+    /// conflicts resolved, it is concluded; one of another branch is aborted first.
     Merge {
         /// The sub-phase whose work is merged.
         phase: PhaseId,
@@ -228,20 +229,20 @@ pub enum Action {
         into: WorktreeName,
         /// The first line of the commit.
         message: String,
-        /// The commit that was verified and reviewed: it alone is merged. Absent for what lies in the tree.
+        /// The commit that was verified and reviewed: only this one is merged. Absent for the content of the tree.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit: Option<String>,
     },
-    /// Give up the merge that stands open in a tree: the tree is as it was before it.
+    /// Abort the open merge of a tree: the tree is as it was before it.
     #[serde(rename = "unmerge")]
     AbortMerge {
         /// The phase whose tree it is.
         phase: PhaseId,
-        /// The tree in which the merge stands open.
+        /// The tree with the open merge.
         tree: WorktreeName,
     },
-    /// Bring what came together back to where the phase began: as a whole, or not at all. Trees that are of no use any
-    /// more are removed after it; their commits are kept.
+    /// Bring the merged work to the place where the phase began: as a whole, or not at all. Unneeded trees are removed after
+    /// it; their commits are kept.
     Land {
         /// The phase that was split.
         phase: PhaseId,
@@ -253,21 +254,21 @@ pub enum Action {
         base: String,
         /// Trees of sub-phases whose work is in it.
         merged: Vec<WorktreeName>,
-        /// How often the answer was `Updated` so far: what was not told, was not verified.
+        /// Number of `Updated` answers so far: an update that was not reported was not verified.
         #[serde(default, skip_serializing_if = "is_default")]
         round: u32,
-        /// The commit that was verified and reviewed: it alone lands. Absent for what lies in the tree.
+        /// The commit that was verified and reviewed: only this one lands. Absent for the content of the tree.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit: Option<String>,
     },
-    /// Ask a person. The intent's id names the question.
+    /// Ask the user. The intent's id names the question.
     #[serde(rename = "ask")]
     AskUser {
         /// The phase that the question is about; absent for the run.
         phase: Option<PhaseId>,
         /// The question, one or two sentences.
         question: String,
-        /// What can be answered.
+        /// The possible answers.
         choices: Vec<PauseAnswer>,
     },
     /// The run is over.
@@ -283,7 +284,7 @@ pub enum Action {
         /// It is kept as an artifact, and a reference goes into the context; otherwise it goes there itself.
         offload: bool,
     },
-    /// Tell people. Never journaled as an intent, and has no outcome.
+    /// Notify people. Never journaled as an intent, and has no outcome.
     Notify(ProgressEvent),
 }
 
@@ -338,7 +339,7 @@ pub struct OffloadedInput {
     pub text: TextBlob,
 }
 
-/// What to spawn. The role in the workflow says the rest (model, permission, environment).
+/// The agent to spawn. The role in the workflow has the rest (model, permission, environment).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnSpec {
     /// The id of the new session.
@@ -353,10 +354,11 @@ pub struct SpawnSpec {
     pub continuation: u32,
     /// Turns it may use, already less what the phase has used (A6); 0 for no cap.
     pub max_turns: u32,
-    /// Turns that it may use at most, if it is given more on the way: where an agent stops by itself. 0 for no bound.
+    /// Most turns that it may use, also if it is given more later: the turns after which an agent stops by itself. 0 for no
+    /// bound.
     #[serde(default, skip_serializing_if = "is_default")]
     pub turn_ceiling: u32,
-    /// Commands that its work is held to, which it may run itself where it may edit files.
+    /// Commands that its work must pass. An agent that may edit files may run them itself.
     #[serde(default, skip_serializing_if = "is_default")]
     pub checks: Vec<String>,
     /// The agent's name of the conversation that it continues; a new one if absent.
@@ -374,7 +376,7 @@ pub struct SpawnSpec {
 }
 
 impl Action {
-    /// The long texts that it refers to: the journal keeps them beside the row, by digest.
+    /// The long texts that it refers to: the journal stores them separately, by digest.
     pub fn texts(&self) -> Vec<&TextBlob> {
         match self {
             Action::Prompt { text, .. } => vec![text],
@@ -405,7 +407,7 @@ impl Action {
     }
 }
 
-/// The name of what is kept beside a handoff document: "handoffs/phase-1-2.md" and "facts.json" make
+/// The name of a file that belongs to a handoff document: "handoffs/phase-1-2.md" and "facts.json" make
 /// "handoffs/phase-1-2-facts.json".
 pub fn sibling_name(document: &str, what: &str) -> String {
     format!("{}-{what}", document.strip_suffix(".md").unwrap_or(document))

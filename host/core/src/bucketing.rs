@@ -1,8 +1,9 @@
 //! Which arm an id falls into: GrowthBook's published algorithm, so that anyone can check and exchange an assignment.
 //! Keeps no experiments and enrols no run.
 //!
-//! The hash is FNV-1a of 32 bits: three lines, which must never change under an experiment that runs, and so no crate. The SDKs in
-//! other languages hash characters where this hashes the bytes of UTF-8; for ASCII, which ids of Baton are, that is the same.
+//! The hash is FNV-1a of 32 bits: three lines, which must never change under a running experiment, so it is not taken from a
+//! crate. The SDKs in other languages hash characters where this hashes the bytes of UTF-8; for ASCII, which ids of Baton are,
+//! that is the same.
 
 /// How far the weights may be from 1 together before they are taken for a mistake, as the official SDKs have it.
 const WEIGHTS_SUM: std::ops::RangeInclusive<f64> = 0.99..=1.01;
@@ -33,8 +34,8 @@ pub fn fnv32a(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// The bucket of `value` in [0, 1). Version 2 has 10,000 buckets, and those of one seed say nothing of those of another; version 1
-/// has 1,000, and is there for what was assigned with it. There are no others.
+/// The bucket of `value` in [0, 1). Version 2 has 10,000 buckets, and those of one seed are independent of those of another;
+/// version 1 has 1,000, and exists for assignments that were made with it. There are no others.
 pub fn hash(seed: &str, value: &str, version: u32) -> Option<f64> {
     match version {
         1 => Some(f64::from(fnv32a(&format!("{value}{seed}")) % 1_000) / 1_000.0),
@@ -62,7 +63,7 @@ pub fn ranges(arms: usize, coverage: f64, weights: Option<&[f64]>) -> Vec<Bucket
     weights.iter().map(range).collect()
 }
 
-/// The first range that a bucket is in: which arm, from 0. None of them where coverage leaves it out.
+/// The first range that contains a bucket, as the number of its arm from 0. None if coverage leaves it out.
 pub fn choose(bucket: f64, ranges: &[BucketRange]) -> Option<usize> {
     ranges.iter().position(|range| range.contains(bucket))
 }

@@ -61,7 +61,7 @@ impl Capability {
         }
     }
 
-    /// The one that is called so.
+    /// The capability of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|capability| capability.name() == name)
     }

@@ -1,10 +1,10 @@
-//! Files that a check runs, as far as its command says so: those that it names, and the one that a runner knows by its own name. What
-//! cannot be told for certain is left out.
+//! Files that a check runs, as far as its command names them: those in the command, and the one that a runner reads by default.
+//! Uncertain files are left out.
 
 use crate::shell_words::commands_of;
 use crate::task_runners::runners_named;
 
-/// Programs that look at what they name and run nothing of it: often at the work itself.
+/// Programs that read the files that they are given and run none of them: often the work itself.
 const READ_ONLY_PROGRAMS: [&str; 15] = [
     "[", "[[", "cat", "egrep", "fgrep", "file", "grep", "head", "jq", "ls", "rg", "stat", "tail", "test",
     "wc",
@@ -28,7 +28,7 @@ pub fn files_run_by<'c>(command: &str, changed: impl IntoIterator<Item = &'c str
 pub fn files_named_by(command: &str) -> Vec<String> {
     const SEPARATORS: [char; 8] = [';', '|', '&', '\n', '(', ')', '<', '>'];
     let mut named: Vec<String> = Vec::new();
-    // None where paths begin elsewhere.
+    // None if paths begin in another folder.
     let mut folder = Some(String::new());
     let mut outer = Vec::new();
     for call in command.split_inclusive(SEPARATORS) {
@@ -54,7 +54,7 @@ pub fn files_named_by(command: &str) -> Vec<String> {
             }
             _ => {}
         }
-        // What `cd` does between brackets ends with them.
+        // A `cd` between brackets ends with them.
         match call.chars().next_back() {
             Some('(') => outer.push(folder.clone()),
             Some(')') => folder = outer.pop().unwrap_or(folder),
@@ -64,7 +64,7 @@ pub fn files_named_by(command: &str) -> Vec<String> {
     named
 }
 
-/// The words of a call that has quotes, as a shell joins them. None where a part of it stands for something else.
+/// The words of a call that has quotes, as a shell joins them. None if a part of it is an expansion.
 fn joined_words(call: &str) -> Vec<String> {
     let is_certain = !call.contains(['$', '`', '~', '*', '?', '[', '{', '}', '#']);
     match is_certain && call.contains(['"', '\'', '\\']) {
@@ -73,7 +73,7 @@ fn joined_words(call: &str) -> Vec<String> {
     }
 }
 
-/// A folder below this one that is named as it is.
+/// A folder below this one, given by its literal name.
 fn is_folder_below(word: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@');
     !word.starts_with(['/', '-'])
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(files_run_by("cd a && sh 'my t.sh' x", ["my t.sh", "a/my t.sh"]), ["a/my t.sh"]);
         assert_eq!(of("(\ncd a # there\n) && (cd a && sh b.sh) && (sh check.sh)"), ["a/b.sh", "check.sh"]);
         assert_eq!(of("make && cd tests/ && python t.py"), ["Makefile", "tests/t.py"]);
-        // `make` as an argument, another folder, and what a runner finds by itself are not certain.
+        // `make` as an argument, another folder, and files that a runner finds by itself are not certain.
         for other in [
             "echo make",
             "cat \"check\".sh",

@@ -1,4 +1,4 @@
-//! What a policy answers, why there may be none, and who decided. The records mirror `wit/` one to one.
+//! The decisions of a policy, the faults in place of one, and the provenance of each. The records mirror `wit/` one to one.
 
 mod verdict;
 

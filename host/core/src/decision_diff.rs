@@ -1,5 +1,5 @@
-//! How two answers to one question compare: by what the host does after either of them. What the host does not read is no
-//! difference, nor is the reason, which is a sentence for people. What is said here of each answer is what `run` does with it.
+//! Compares two answers to one question by what the host does after each of them. Fields that the host does not read make no
+//! difference, and neither does the reason, which is a sentence for people. The effects described here are those of `run`.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::decision::{Assessment, Decision, Fault, OffloadingDecision, RecoveryAction, Verdict};
 use crate::observation::{AssessTrigger, PolicyQuery, RecoveryObservation};
 
-/// How the answer of a candidate compares with the one that counted.
+/// The comparison of a candidate's answer with the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecisionMatch {
-    /// The same, to the letter.
+    /// The answers are equal.
     Same,
     /// Another answer after which the host does the same: another reason, or a field that it does not read here.
     OtherWords,
@@ -25,7 +25,7 @@ pub enum DecisionMatch {
 }
 
 impl DecisionMatch {
-    /// Sets the answer of a candidate beside the one that counted.
+    /// Compares the answer of a candidate with the one that counted.
     pub fn of(
         query: &PolicyQuery,
         counted: &Result<Decision, Fault>,
@@ -47,7 +47,7 @@ impl DecisionMatch {
     }
 }
 
-/// Whether the host does the same after either answer, and warns a person after both or after neither.
+/// Whether the host does the same after either answer, and warns the user after both or after neither.
 pub fn same_effect(query: &PolicyQuery, a: &Decision, b: &Decision) -> bool {
     let warns = |decision: &Decision| matches!(decision, Decision::Exhaustion(of) if of.warning.is_some());
     same_next_step(query, a, b) && warns(a) == warns(b)
@@ -87,14 +87,14 @@ fn is_over(occasion: AssessTrigger) -> bool {
     matches!(occasion, AssessTrigger::PromptEnded | AssessTrigger::SessionEnded)
 }
 
-/// What follows from an assessment; nothing if the host only asks again at the next occasion.
+/// The consequence of an assessment; none if the host only asks again at the next occasion.
 fn step(is_over: bool, of: &Assessment) -> Option<Verdict> {
     // While the agent works, the host acts on a limit and on a stall, and on nothing else.
     let acts = is_over || matches!(of.verdict, Verdict::Stalled | Verdict::Quota { .. });
     acts.then_some(of.verdict)
 }
 
-/// What the host does about a session that is not well.
+/// The host's action for a session that is not well.
 fn course<'a>(of: &RecoveryObservation, action: &'a RecoveryAction) -> Option<&'a RecoveryAction> {
     let is_over = is_over(of.session.occasion);
     let waits = matches!(of.assessment.verdict, Verdict::Quota { .. });
@@ -108,7 +108,7 @@ fn course<'a>(of: &RecoveryObservation, action: &'a RecoveryAction) -> Option<&'
     }
 }
 
-/// What is offloaded. An answer that names an item that was not offered offloads nothing.
+/// The offloaded items. An answer that names an item that was not offered offloads nothing.
 fn offloaded<'a>(query: &PolicyQuery, of: &'a OffloadingDecision) -> BTreeSet<&'a str> {
     let PolicyQuery::Offloading(seen) = query else { return BTreeSet::new() };
     let is_offered = |item: &String| seen.items.iter().any(|offered| offered.id == *item);

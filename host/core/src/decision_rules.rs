@@ -1,5 +1,6 @@
-//! Whether a run can follow a decision, as far as the question itself tells. The router holds every answer to these rules: one that
-//! breaks them is a fault of its policy ([`crate::decision::Fault::Refused`]), and the next policy is asked. `baton policy check` uses the same rules.
+//! Whether a run can follow a decision, as far as the question itself determines it. The router checks every answer by these
+//! rules: one that breaks them is a fault of its policy ([`crate::decision::Fault::Refused`]), and the next policy is asked.
+//! `baton policy check` uses the same rules.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::observation::{
 use crate::visible::has_visible_text;
 use crate::workflow::SplitTime;
 
-/// Whether core could act on a decision. An error says which rule it breaks.
+/// Whether core could act on a decision. An error names the broken rule.
 pub fn validate_decision(query: &PolicyQuery, decision: &Decision) -> Result<(), String> {
     match (query, decision) {
         (PolicyQuery::Exhaustion(seen), Decision::Exhaustion(answer)) => match seen.occasion {
@@ -74,7 +75,7 @@ fn validate_role(others: Option<&[String]>, action: &RecoveryAction) -> Result<(
     }
 }
 
-/// What is done was asked about.
+/// Objectives called done must be part of the question.
 fn validate_completion(seen: &CompletionObservation, done: &[ObjectiveId]) -> Result<(), String> {
     match done.iter().find(|id| seen.session.objectives.iter().all(|objective| objective.id != **id)) {
         Some(id) => Err(format!("it calls {id} done, which is no objective of the prompt")),
@@ -82,7 +83,7 @@ fn validate_completion(seen: &CompletionObservation, done: &[ObjectiveId]) -> Re
     }
 }
 
-/// A scope that begins gets one turn at least, or no number. One that had turns already (`is_spent`) may get no more of them.
+/// A new scope gets at least one turn, or no number. One that had turns already (`is_spent`) may get no more of them.
 fn validate_turns(is_spent: bool, turns: Option<u32>) -> Result<(), String> {
     match turns {
         Some(0) if !is_spent => Err("it gives 0 turns, and 1 is the least".to_owned()),
@@ -90,7 +91,7 @@ fn validate_turns(is_spent: bool, turns: Option<u32>) -> Result<(), String> {
     }
 }
 
-/// What is offloaded was offered.
+/// Offloaded items must have been offered.
 fn validate_offload(seen: &OffloadingObservation, items: &[String]) -> Result<(), String> {
     match items.iter().find(|id| seen.items.iter().all(|item| item.id != **id)) {
         Some(id) => Err(format!("it offloads {id:?}, which was not offered")),
@@ -100,12 +101,12 @@ fn validate_offload(seen: &OffloadingObservation, items: &[String]) -> Result<()
 
 fn validate_observed_split(seen: &SplittingObservation, parts: &[SubPhase]) -> Result<(), String> {
     may_be_split(&seen.phase.id, seen.wish, seen.occasion)?;
-    // What has failed is not done: it stays with its phase, and so with a part of it.
+    // A failed objective is not done: it stays with its phase, and so with a part of it.
     let open = seen.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
     validate_split(&seen.phase.id, seen.phase.depth, seen.limits, open.map(|objective| &objective.id), parts)
 }
 
-/// A request by an agent is judged whatever the workflow says of its phase.
+/// An agent's request is decided regardless of the workflow's setting for its phase.
 fn may_be_split(phase: &PhaseId, wish: SplitTime, occasion: SplitTrigger) -> Result<(), String> {
     if wish == SplitTime::Never && occasion != SplitTrigger::Requested {
         return Err(format!("the workflow says split = \"never\" for phase {phase}"));
@@ -121,7 +122,7 @@ fn may_ask_about_split(phase: &PhaseId, wish: SplitTime, occasion: SplitTrigger)
     }
 }
 
-/// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
+/// Every open objective in exactly one part, no other, within depth and fan-out. An error names the broken rule.
 pub(crate) fn validate_split<'a>(
     phase: &PhaseId,
     depth: u32,
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!(named(&others, "senior"), Ok(()));
         let why = named(&others, "root").unwrap_err();
         assert_eq!(why, "it hands the phase to the role \"root\", which is none of `other-roles`");
-        // What a journal does not say is not judged.
+        // A limit that is absent from the journal is not checked.
         assert_eq!(named(&None, "root"), Ok(()));
         assert_eq!(validate_role(others.as_deref(), &RecoveryAction::Retry), Ok(()));
     }

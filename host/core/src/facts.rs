@@ -45,8 +45,8 @@ pub struct ErrorSignal {
     pub text: String,
 }
 
-/// A decoder cuts the text of one signal, and of one piece of tool output, to this: enough for any error message,
-/// and small beside the 8 KiB window that a policy sees.
+/// A decoder truncates the text of one signal, and of one piece of tool output, to this: enough for any error message, and
+/// small compared with the 8 KiB window that a policy sees.
 pub const SIGNAL_TEXT_BYTES: usize = 2048;
 
 /// A decoder cuts a command line to this: enough to know the command again.
@@ -80,7 +80,7 @@ pub struct TokenUsage {
 }
 
 impl TokenUsage {
-    /// Adds what another call billed.
+    /// Adds the bill of another call.
     pub fn add(&mut self, other: &TokenUsage) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
@@ -243,8 +243,8 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
-    /// Whether it stands between two messages of an agent. The pieces of one message come one after the other; what a tool returns
-    /// may come between them, since a call may outlast the message behind it.
+    /// Whether it separates two messages of an agent. The pieces of one message follow each other; the results of tools may
+    /// come between them, since a call may outlast the message after it.
     pub fn separates_messages(&self) -> bool {
         matches!(
             self,
@@ -309,7 +309,8 @@ impl RefusalKind {
 }
 
 impl Refusal {
-    /// What a policy sees of it: never evidence of how a session is, since it is no word of the agent or its provider.
+    /// The signal for policies. It is never evidence of the state of a session, since it comes neither from the agent nor its
+    /// provider.
     pub(crate) fn signal(&self) -> ErrorSignal {
         ErrorSignal {
             channel: SignalSource::ToolOutput,
@@ -322,14 +323,14 @@ impl Refusal {
             resets_at: None,
             retrying: false,
             text: match self.kind {
-                // The code says who; the text is the call, as where a role did not allow it.
+                // The code names the refuser; the text is the call, as for a call that a role did not allow.
                 RefusalKind::Own => self.target.clone(),
                 _ => format!("the {} did not allow to {self}", self.by()),
             },
         }
     }
 
-    /// What refused it: "sandbox", "host", "role" or "agent's rules".
+    /// The refuser: "sandbox", "host", "role" or "agent's rules".
     pub fn by(&self) -> &'static str {
         match self.kind {
             RefusalKind::Host => "host",
@@ -468,7 +469,7 @@ pub struct WrittenFile {
 }
 
 impl WorkspaceFacts {
-    /// How many files are different from what they were at `before`. Beyond the files that are listed only their
+    /// Number of files that differ from their state at `before`. Beyond the listed files only their number is known.
     /// number is known.
     pub fn changed_since(&self, before: &WorkspaceFacts) -> u32 {
         let listed = self.changed.iter().filter(|file| !before.changed.contains(file)).count();

@@ -1,10 +1,10 @@
-//! The file by which a work tree says where its repository is: `gitdir: ../repo/.git/worktrees/tree`.
+//! The file of a work tree that names its repository: `gitdir: ../repo/.git/worktrees/tree`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The path that such a file names, as it stands there; nothing if it is no such file.
+/// The path in such a file, unchanged; none if it is another file.
 pub fn named_by(link: &[u8]) -> Option<&Path> {
     let named = link.strip_prefix(b"gitdir: ")?.trim_ascii_end();
     Some(Path::new(OsStr::from_bytes(named)))

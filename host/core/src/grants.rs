@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::serde_defaults::is_default;
 
-/// Name of the custom section in which a component says what it wants, as JSON. The check is on its imports; the section
-/// tells a person beforehand, and asks for what no import shows.
+/// Name of the custom section in which a component states its requests, as JSON. The host checks its imports; the section
+/// informs the user beforehand, and requests things that no import shows.
 pub const SECTION: &str = "baton:wants";
 
 /// Version of the section's format.
 pub const SECTION_SCHEMA: u32 = 1;
 
-/// Fuel of a decision that may be granted: fifty times what every policy has, still about half a second. A layer in JavaScript that passes
-/// on a prompt needs more than half of it for the largest questions.
+/// Most fuel of a decision that may be granted: fifty times what every policy has, still about half a second. A layer in
+/// JavaScript that passes on a prompt needs more than half of it for the largest questions.
 pub const FUEL_MAX: u64 = 1_000_000_000;
 
 /// Memory that may be granted, in MiB: the room of a large interpreter.
@@ -23,7 +23,7 @@ pub const MEMORY_MIB_MAX: u32 = 256;
 /// Patterns of artifacts that a component may name.
 pub const PATTERNS_MAX: usize = 32;
 
-/// What a component asks for.
+/// The requests of a component.
 pub type RequestedGrants = Grants;
 
 /// What is granted to a component. Nothing, by default.
@@ -82,7 +82,7 @@ impl Grants {
         self.artifacts.iter().any(|pattern| matches(pattern, name))
     }
 
-    /// What of `wants` is not in it.
+    /// The part of `wants` that it does not contain.
     pub fn lacks(&self, wants: &RequestedGrants) -> RequestedGrants {
         RequestedGrants {
             artifacts: wants
@@ -108,7 +108,7 @@ impl std::fmt::Display for Grants {
     }
 }
 
-/// `*` stands for any characters, everything else for itself. Takes time in proportion to both lengths, never more.
+/// `*` stands for any characters, other characters for themselves. Takes at most time in proportion to both lengths.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

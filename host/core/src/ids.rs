@@ -95,7 +95,7 @@ counter_ids! {
 #[serde(try_from = "String", into = "String")]
 pub struct Digest(String);
 
-/// A text that is no digest.
+/// A text that is not a digest.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{0:?} is not a digest: expected \"sha256:\" and 64 lower-case hex digits")]
 pub struct DigestError(String);

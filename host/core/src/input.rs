@@ -1,4 +1,4 @@
-//! What core consumes. Every input is a journal row; folding them in order gives the state back.
+//! The inputs of core. Every input is a journal row; folding them in order gives the state again.
 
 mod action_outcome;
 

@@ -1,4 +1,4 @@
-//! What a policy sees. The records mirror `wit/` one to one; `wit/` documents every field.
+//! The observations of a policy. The records mirror `wit/` one to one; `wit/` documents every field.
 //!
 //! Texts are named by index into [`PolicyRequest::texts`]; the engine serves them through handles.
 
@@ -243,7 +243,7 @@ impl GitView {
     }
 }
 
-/// A text that says something.
+/// The text, if it is not empty.
 pub(crate) fn said(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -383,7 +383,7 @@ pub struct RecoveryObservation {
     pub session: SessionObservation,
     pub assessment: Assessment,
     pub completion: Option<CompletionDecision>,
-    /// None in journals that do not say it.
+    /// None in journals without this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_roles: Option<Vec<String>>,
 }

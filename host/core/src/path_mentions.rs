@@ -1,13 +1,13 @@
-//! Which files a document names. Guesses nothing: what only may be a path ("and/or", a version, a URL) is none, since a
+//! The files that a document names. Guesses nothing: an ambiguous word ("and/or", a version, a URL) does not count, since a
 //! wrong guess would refuse a good handoff.
 
 /// Paths that are looked up for one document; a screen names far fewer.
 pub const PATHS_NAMED: usize = 200;
-/// No path that people write is longer.
+/// People write no longer paths.
 const PATH_BYTES: usize = 300;
 /// Longest ending that counts as one of a file ("properties").
 const ENDING_BYTES: usize = 12;
-/// Branches that the host makes for merges begin and end so: "baton/<run>/20.merge" is no file.
+/// The host's branches for merges begin and end so: "baton/<run>/20.merge" is not a file.
 const BRANCHES: &str = "baton/";
 const MERGE: &str = ".merge";
 /// Abbreviations that look like a name with an ending.
@@ -19,15 +19,15 @@ const FILE_EXTENSIONS: [&str; 52] = [
     "pdf", "php", "png", "proto", "py", "rb", "rs", "scala", "scss", "sh", "sql", "svelte", "svg", "swift",
     "tex", "toml", "ts", "tsx", "txt", "vue", "wit", "xml", "yaml",
 ];
-/// What stands before the name of a file.
+/// The word before the name of a file.
 const FILE: &str = "file:";
-/// What stands around a path in prose and in markdown.
+/// Characters around a path in prose and in Markdown.
 const PATH_DELIMITERS: &[char] = &[
     '`', '"', '\'', '(', ')', '[', ']', '<', '>', '{', '}', ',', ';', '*', '|', '“', '”', '‘', '’', '«', '»',
 ];
 
-/// The paths, workspace-relative, in the order in which they stand there, each once. A path has a folder and an ending
-/// (`src/a.rs`), or stands alone with an ending, where it is marked as one: between backticks (`README.md`) or behind "File:".
+/// The paths, workspace-relative, in the order of their occurrence, each once. A path has a folder and an extension
+/// (`src/a.rs`), or has only an extension and is marked as a path: between backticks (`README.md`) or after "File:".
 pub fn extract_paths(document: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut take = |word: &str, quoted: bool| {
@@ -39,7 +39,7 @@ pub fn extract_paths(document: &str) -> Vec<String> {
         }
     };
     for line in document.lines() {
-        // What stands between backticks may be a path with spaces; the rest is read word by word.
+        // Text between backticks may be a path with spaces; the rest is read word by word.
         for (n, piece) in line.split('`').enumerate() {
             let quoted = n % 2 == 1;
             if quoted
@@ -68,7 +68,7 @@ fn is_spaced(piece: &str) -> bool {
         && !piece.contains(['=', '$', '|', '&', ';', '>', '<'])
 }
 
-/// The path in a word, where it is one.
+/// The path in a word, if it is one.
 fn path(word: &str, quoted: bool) -> Option<&str> {
     if word.contains("()") {
         return None;

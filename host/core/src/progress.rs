@@ -21,7 +21,7 @@ use crate::worktree::WorktreeName;
 pub enum ProgressEvent {
     /// A phase begins.
     PhaseStarted { phase: PhaseId, title: String, objectives: u32 },
-    /// A policy gives a scope other turns than the table's, and says why (A2).
+    /// A policy sets other turns for a scope than the table's, with its reason (A2).
     Budgeted { phase: PhaseId, turns: u32, of_table: u32, reason: String },
     /// An agent process was started. `continuation` is k, of `of`, with `remaining` objectives (A7).
     SessionStarted {
@@ -51,13 +51,13 @@ pub enum ProgressEvent {
     CommandFailed { phase: PhaseId, session: SessionId, command: String, said: String },
     /// A file that the agent was to write was not written.
     WriteFailed { phase: PhaseId, session: SessionId, path: String, said: String },
-    /// What the agent said at the end of a prompt, in a line.
+    /// The agent's last message of a prompt, in one line.
     Said { phase: PhaseId, session: SessionId, text: String },
-    /// An agent printed faster than the host keeps, and this much of it was left out.
+    /// An agent printed faster than the host can store, and this much of its output was left out.
     OutputOmitted { phase: PhaseId, session: SessionId, events: u64, text_bytes: u64 },
-    /// A sandbox did not give what an agent, or what it started, asked for (N6).
+    /// A sandbox refused a request of an agent, or of a process that it started (N6).
     Refused { phase: PhaseId, session: SessionId, refusal: Refusal },
-    /// The agent tries a request again by itself; what its provider said is in `code`, `status` and `text`.
+    /// The agent retries a request by itself; the provider's error is in `code`, `status` and `text`.
     AgentRetries { phase: PhaseId, session: SessionId, code: String, status: Option<u16>, text: String },
     /// A policy warns; nothing is stopped (D5).
     Warned { phase: PhaseId, session: SessionId, occupancy: OccupancyView, message: String },
@@ -74,21 +74,22 @@ pub enum ProgressEvent {
     },
     /// The default review of a part gave no score: the part is verified with the whole (D12).
     NotReviewed { phase: PhaseId },
-    /// What git ignores in the tree of a phase, and the workspace does not have: it is not merged.
+    /// Files that git ignores in the tree of a phase, and that the workspace does not have: they are not merged.
     Unseen {
         /// Of which phase.
         phase: PhaseId,
         /// Files and folders, at most 100.
         files: Vec<String>,
     },
-    /// What the commands of a phase made beside its work: it is not merged, and was removed from the tree.
+    /// Files that the commands of a phase made in addition to its work: they are not merged, and were removed from the tree.
     LeftOut {
         /// Of which phase.
         phase: PhaseId,
         /// Files, at most 100.
         files: Vec<String>,
     },
-    /// What a phase changed is committed; `left` was changed before the run began, `by_checks` was made by its checks or its reviewers: both stay as they are.
+    /// The changes of a phase are committed; `left` was changed before the run began, `by_checks` was made by its checks or its
+    /// reviewers: both stay uncommitted.
     CommittedToBranch {
         phase: PhaseId,
         commit: CommitSummary,
@@ -96,15 +97,15 @@ pub enum ProgressEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         by_checks: Vec<String>,
     },
-    /// What a phase changed is not committed.
+    /// The changes of a phase are not committed.
     NotCommitted { phase: PhaseId, why: String },
     /// A split that an agent asked for is not made.
     SplitDeclined { phase: PhaseId, because: String },
-    /// What was taken for done is open again.
+    /// An objective that counted as done is open again.
     Reopened { phase: PhaseId, objective: ObjectiveId, because: String },
     /// The host asked the agent to compact.
     Compacting { phase: PhaseId, session: SessionId, reason: String },
-    /// The context is shorter now; `asked` tells whether by the host.
+    /// The context is shorter now; `asked` is true if the host requested it.
     Compacted { phase: PhaseId, session: SessionId, asked: bool, before: Option<u64>, after: Option<u64> },
     /// A compaction did nothing.
     CompactionFailed { phase: PhaseId, session: SessionId, text: String },
@@ -112,21 +113,21 @@ pub enum ProgressEvent {
     Stopped { phase: PhaseId, session: SessionId, verdict: String, evidence: Vec<Evidence>, reason: String },
     /// A handoff was written.
     HandedOff { phase: PhaseId, session: SessionId, path: String, remaining: Vec<ObjectiveId> },
-    /// A handoff document was refused, and what was done about it (C8).
+    /// A handoff document was refused, and how it was repaired (C8).
     HandoffRepaired {
         phase: PhaseId,
         session: SessionId,
-        /// Of the document that was refused; absent where it could not be inspected.
+        /// Of the document that was refused; absent if it could not be inspected.
         score: Option<u32>,
-        /// The policy that refused it, where it is not Baton's.
+        /// The policy that refused it, if it is not Baton's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
         findings: Vec<Finding>,
         repair: HandoffRepair,
     },
-    /// A handoff was looked at again before a session starts from it (C9).
+    /// A handoff was checked again before a session starts from it (C9).
     HandoffReviewed { phase: PhaseId, path: String, staleness: Staleness, commits_since: u32 },
-    /// A provider's limit: the clocks stand still (B4–B6).
+    /// A provider's limit: the clocks are stopped (B4–B6).
     QuotaWait {
         phase: PhaseId,
         session: SessionId,
@@ -137,7 +138,7 @@ pub enum ProgressEvent {
         retry_at: Option<UnixMs>,
         /// Which wait of the host's in this phase, from 1.
         time: u32,
-        /// The agent has said that it tries again by itself.
+        /// The agent has reported that it retries by itself.
         by_itself: bool,
         /// What the limit was noticed by, in the words of the agent or its provider; at most 200 bytes, empty if unknown.
         said: String,
@@ -158,13 +159,13 @@ pub enum ProgressEvent {
         /// How many of the sub-phases may be at work at a time.
         at_once: u32,
     },
-    /// What a sub-phase left is in the tree where the parts come together.
+    /// The work of a sub-phase is in the tree where the parts are merged.
     Merged { phase: PhaseId, into: PhaseId, files: u32 },
-    /// What a sub-phase left does not fit what is there; a session resolves it.
+    /// The work of a sub-phase conflicts with the merged parts; a session resolves it.
     Conflict { phase: PhaseId, into: PhaseId, files: Vec<String> },
-    /// What the sub-phases made is where the phase began; `committed` tells whether the branch there holds it.
+    /// The work of the sub-phases is in the place where the phase began; `committed` is true if the branch there contains it.
     Landed { phase: PhaseId, commit: String, committed: bool, files: u32 },
-    /// A sub-phase stays open; what it left is kept on its branch, and is not merged.
+    /// A sub-phase stays open; its work is kept on its branch, and is not merged.
     KeptApart { phase: PhaseId, tree: WorktreeName },
     /// A reviewer has given a score.
     Reviewed { phase: PhaseId, score: u32, passed: bool, summary: String },
@@ -180,9 +181,9 @@ pub enum ProgressEvent {
     PhaseDone { phase: PhaseId },
     /// The work of a phase changed files that a command runs which it is held to.
     CheckChanged { phase: PhaseId, command: String, files: Vec<String> },
-    /// A decision was not made by the component configured for it, or was refused. `policy` made it; nothing where no component did.
+    /// A decision was not made by the component configured for it, or was refused. `policy` made it; empty if no component did.
     FellBack { capability: Capability, by: DecisionSource, policy: String, because: String },
-    /// A policy asks for more than every policy has; said before it is asked anything.
+    /// A policy requests more than every policy has; notified before its first question.
     PolicyWants { policy: String, wants: RequestedGrants, granted: Grants, refused: RequestedGrants },
     /// Others decide from now on; `was` names those before, if that very scope had any.
     PolicyChanged {
@@ -195,15 +196,15 @@ pub enum ProgressEvent {
     PolicyTakenBack { policy: String, to: Box<PolicyBinding>, again: bool, faults: u32, because: String },
     /// A policy that was to decide was refused; nothing has changed.
     PolicyRefused { policy: String, why: String },
-    /// A report through a file was refused; the reason is beside the file as well.
+    /// A report through a file was refused; a file next to it has the reason as well.
     ReportRefused { file: String, why: String },
     /// The `[notify]` command did not do its work.
     NotTold { event: String, why: String },
-    /// The run waits for a person.
+    /// The run waits for the user.
     Paused { question: ActionId, phase: Option<PhaseId>, text: String, choices: Vec<PauseAnswer> },
-    /// A person answered.
+    /// The user answered.
     Answered { question: ActionId, choice: PauseAnswer },
-    /// A host took the run up again, and found these sessions gone.
+    /// A host resumed the run, and found that these sessions have ended.
     Resumed { lost: Vec<SessionId> },
     /// The run is over.
     Finished { ending: RunOutcome },

@@ -1,4 +1,4 @@
-//! The run machine. [`Run::apply`] takes one input and says what is to be done; everything else here is a part of it.
+//! The run machine. [`Run::apply`] takes one input and returns the resulting intents; all other code here supports it.
 //!
 //! | file | part |
 //! |---|---|
@@ -159,7 +159,7 @@ pub struct Run {
     now: UnixMs,
     /// When an agent of the run was last alive.
     agents_last_alive: UnixMs,
-    /// When a host last recorded what only one at work sees.
+    /// When a host last recorded an input that only a running host can observe.
     host_last_active: UnixMs,
     last_action_id: ActionId,
     last_request_id: RequestId,
@@ -179,7 +179,7 @@ pub struct Run {
     emitted: Vec<Intent>,
 }
 
-/// A question that waits for a person.
+/// A question that waits for the user.
 #[derive(Clone, Debug, PartialEq)]
 struct OpenQuestion {
     phase: PhaseId,
@@ -222,7 +222,7 @@ impl Run {
         }
     }
 
-    /// Takes one input and says what is to be done, in order. On an error the state is unchanged.
+    /// Takes one input and returns the resulting intents, in order. On an error the state is unchanged.
     pub fn apply(&mut self, stamped: &JournaledInput) -> Result<Vec<Intent>, IllegalInput> {
         self.check(stamped)?;
         self.seq = stamped.seq;
@@ -268,12 +268,12 @@ impl Run {
                 self.notify(ProgressEvent::PolicyRefused { policy: policy.clone(), why: why.clone() });
             }
             Input::SetAside => {
-                // No host is there to perform what could begin now.
+                // No host is running that could perform new intents.
                 self.set_aside = true;
                 return Ok(Vec::new());
             }
         }
-        // Most of what happens in a phase leaves it at work: then no other phase can begin, and every clock stays in its mode.
+        // Most events of a phase leave it at work: then no other phase can begin, and every clock stays in its mode.
         if stood.is_none() || stood != about.map(|p| self.schedule_state_of(p)) {
             self.schedule(matches!(stamped.input, Input::Tick));
             self.set_clock_modes();
@@ -281,7 +281,7 @@ impl Run {
         Ok(std::mem::take(&mut self.emitted))
     }
 
-    /// The one phase that an input can move by itself; none where there may be others.
+    /// The only phase that an input can move directly; none if it could be several.
     fn phase_moved_by(&self, input: &Input) -> Option<PhaseIndex> {
         match input {
             Input::Agent { session, .. } | Input::SessionEnded { session, .. } => self.phase_of(session),
@@ -296,17 +296,17 @@ impl Run {
         self.open_intents.values().collect()
     }
 
-    /// Sessions whose process is not known to be gone.
+    /// Sessions whose process may still be running.
     pub fn live_sessions(&self) -> Vec<&SessionId> {
         self.sessions.values().filter(|s| s.is_alive()).map(|s| &s.id).collect()
     }
 
-    /// When an agent of the run was last alive: what is found later in the place where it worked is not its work.
+    /// When an agent of the run was last alive: later changes in its workplace are not its work.
     pub fn agents_last_alive(&self) -> UnixMs {
         self.agents_last_alive
     }
 
-    /// When a host was last seen at work: what it recorded last by itself.
+    /// When a host last recorded an input of its own.
     pub fn host_last_active(&self) -> UnixMs {
         self.host_last_active
     }
@@ -331,12 +331,12 @@ impl Run {
         &self.assignments
     }
 
-    /// Workspace-relative folder of what is projected for people and agents.
+    /// Workspace-relative folder of the projected files for people and agents.
     pub fn task_folder(&self) -> &str {
         &self.task_folder
     }
 
-    /// What the templates of paths are filled with.
+    /// The values for templates of paths.
     pub fn names(&self) -> RunNames<'_> {
         RunNames { run: self.id.as_str(), workflow: &self.workflow.name, goal: &self.workflow.goal }
     }
@@ -346,7 +346,7 @@ impl Run {
         self.seq
     }
 
-    /// Whether a person began the same work again since: only `resume` continues it (D8).
+    /// Whether the user started the same work again since: only `resume` continues this run (D8).
     pub fn is_set_aside(&self) -> bool {
         self.set_aside
     }
@@ -384,7 +384,7 @@ impl Run {
         self.emit(Action::Finish { ending });
     }
 
-    /// The host is asked to stop: every agent ends, nothing new begins, `Resumed` continues.
+    /// The user asks the host to stop: every agent ends, nothing new begins, `Resumed` continues.
     fn stop(&mut self) {
         if self.ending.is_some() || self.stopping {
             return;
@@ -407,7 +407,7 @@ impl Run {
         self.last_action_id
     }
 
-    /// A notice that takes a number, as earlier versions did for it. One that is added where they had none: `notify_unnumbered`.
+    /// A notice that takes a number, as in earlier versions. Use `notify_unnumbered` for new notices.
     fn notify(&mut self, notice: ProgressEvent) {
         self.emit(Action::Notify(notice));
     }
@@ -418,7 +418,7 @@ impl Run {
         self.emitted.push(Intent { id: self.last_action_id, action: Action::Notify(notice) });
     }
 
-    /// Does something with every phase that there is now. What it does may put others between them.
+    /// Calls a function for every current phase. The function may insert further phases.
     fn for_each_phase(&mut self, mut each: impl FnMut(&mut Self, PhaseIndex)) {
         let ids: Vec<PhaseId> = self.phases.iter().map(|phase| phase.spec.id.clone()).collect();
         for id in ids {
@@ -460,7 +460,7 @@ impl Run {
                 event.may_write() && !self.is_own_check(p, event);
             let failed = self.phases[p].records.activity.observe(event);
             if !self.stopping && self.ending.is_none() {
-                // What was broken off when its session was to end did not fail.
+                // A prompt that was interrupted because its session was ending did not fail.
                 let is_at_work = matches!(self.phases[p].step, PhaseStep::Working { .. });
                 if let (Some(failed), AgentEvent::ToolOutput { text, .. }) =
                     (failed.filter(|_| is_at_work), event)
@@ -486,7 +486,7 @@ impl Run {
         if let (Action::Spawn(spec), ActionOutcome::Spawned { capabilities, .. }) = (&intent.action, outcome)
             && let Some(session) = self.sessions.get_mut(&spec.session)
         {
-            // What the agent itself has told by now is the better word.
+            // Capabilities that the agent itself has reported in the meantime take precedence.
             if session.capabilities == Default::default() {
                 session.capabilities = *capabilities;
             }

@@ -1,6 +1,6 @@
-//! What serde leaves out.
+//! Omits default values in serde output.
 
-/// Fields that a row of the journal did not have in its first format are left out where they say nothing.
+/// A row of the journal omits fields that its first format did not have if they have their default value.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -1,18 +1,19 @@
-//! The words of a shell's commands as the shell joins them, as far as its text says so. Nothing is run and nothing is looked up.
+//! The words of a shell's commands as the shell joins them, as far as the text determines them. Runs nothing and looks nothing
+//! up.
 
 use std::collections::{HashMap, VecDeque};
 
 /// Commands within words and within words of these, of which more are not followed.
 const DEPTH_MAX: usize = 4;
-/// Bytes that variables and braces put into words. What comes after these is unknown.
+/// Bytes that variables and braces put into words. Words after that are unknown.
 const ADDED_BYTES_MAX: usize = 1 << 20;
 /// A longer value of a variable is not remembered.
 const VALUE_BYTES_MAX: usize = 512;
-/// Words that one word with braces stands for.
+/// Words that one word with braces expands to.
 const ALTERNATIVES_MAX: usize = 32;
 /// By one of these, a word can be a command or be joined in another way when it is read once more.
 const SPECIAL: &str = "'\"\\$`;|&()<>{}";
-/// Stands for what is not known.
+/// Stands for an unknown text.
 const UNKNOWN: &str = "*";
 
 /// The words of a command and of all commands in it, in the order of [`commands_of`].
@@ -26,10 +27,11 @@ pub fn words_of(command: &str, folder: &str, home: Option<&str>) -> Vec<String> 
     commands_of(command, folder, home).into_iter().flatten().collect()
 }
 
-/// The commands in a text for a shell, each as its words: those of the text itself first, then those in its substitutions and in its words
-/// (`sh -c '…'`), which are read once more. The commands start in `folder`, a whole path. It stands for `$PWD`, `$(pwd)` and for the
-/// value of an unknown variable or substitution that begins a word, a value or an entry of a list (`$ROOT/a`, `X=$ROOT/a`); elsewhere such a
-/// value is `*`. `~`, `$HOME` stand for `home`, a variable that the text itself sets for its value, `${X:-a}` for `a`. A pattern stays as it is.
+/// The commands in a text for a shell, each as its words: those of the text itself first, then those in its substitutions and
+/// in its words (`sh -c '…'`), which are parsed as well. The commands start in `folder`, an absolute path. It is the value of
+/// `$PWD`, `$(pwd)` and of an unknown variable or substitution at the beginning of a word, a value or an entry of a list
+/// (`$ROOT/a`, `X=$ROOT/a`); elsewhere such a value is `*`. `~` and `$HOME` become `home`, a variable that the text itself sets
+/// becomes its value, `${X:-a}` becomes `a`. A pattern stays as it is.
 pub fn commands_of(command: &str, folder: &str, home: Option<&str>) -> Vec<Vec<String>> {
     let mut reader = ShellReader {
         folder,
@@ -51,7 +53,7 @@ struct ShellReader<'p> {
     home: Option<&'p str>,
     /// Bytes that may still be put in the place of variables and braces.
     left: usize,
-    /// What the text sets.
+    /// Variables that the text sets.
     values: HashMap<String, String>,
     /// Texts that are not read yet, with their depth.
     inner: VecDeque<(String, usize)>,
@@ -133,7 +135,7 @@ impl ShellReader<'_> {
         self.end_command();
     }
 
-    /// Reads on behind a `$` or a backtick: gives the text that is left.
+    /// Reads on after a `$` or a backtick: returns the rest of the text.
     fn substituted<'t>(
         &mut self,
         mark: char,
@@ -183,7 +185,7 @@ impl ShellReader<'_> {
         }
     }
 
-    /// What a substitution puts into a word. Its own command is read as well.
+    /// Adds the output of a substitution to a word. Its own command is parsed as well.
     fn add_output(&mut self, inner: &str, word: &mut String, depth: usize) {
         let plain: Vec<&str> = inner.split_whitespace().take(4).collect();
         match plain.as_slice() {
@@ -195,7 +197,7 @@ impl ShellReader<'_> {
         }
     }
 
-    /// What stands between `${` and `}`.
+    /// Adds the value of the text between `${` and `}`.
     fn add_parameter(&mut self, inner: &str, word: &mut String, depth: usize) {
         // `${env:HOME}` in settings of editors
         let inner = inner.strip_prefix("env:").unwrap_or(inner);
@@ -242,7 +244,7 @@ impl ShellReader<'_> {
     fn add_value(&mut self, name: &str, word: &mut String) {
         match self.value_of(name) {
             Some(value) => self.add(&value, word),
-            // Mostly they say where the folder is, under the name of an agent.
+            // Such variables mostly contain the path of the folder, under the name of an agent.
             None if !word.contains('/') && (name.ends_with("_DIR") || name.ends_with("_ROOT")) => {
                 self.add(self.folder, word);
             }
@@ -300,18 +302,18 @@ impl ShellReader<'_> {
     }
 }
 
-/// Whether a path can begin behind this part of a word.
+/// Whether a path can begin after this part of a word.
 fn begins_value(word: Option<&str>) -> bool {
     word.is_none_or(|word| word.is_empty() || word.ends_with(['=', ':']))
 }
 
-/// Whether braces are opened before this that stand for several words (`{a,b}`).
+/// Whether an opened brace stands for several words (`{a,b}`).
 fn is_list(after: &str) -> bool {
     let end = after.find(|c: char| c.is_whitespace() || "{};|&()<>'\"`".contains(c));
     end.is_some_and(|end| after[end..].starts_with(['{', '}']) && after[..end].contains(','))
 }
 
-/// The words that a word with braces stands for.
+/// The words that a word with braces expands to.
 fn alternatives(word: &str, found: &mut Vec<String>) {
     let mut left = vec![word.to_owned()];
     while let Some(word) = left.pop() {
@@ -331,7 +333,7 @@ fn alternatives(word: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A text up to its backtick, and what is behind it. Without one, all is within.
+/// A text up to its backtick, and the text after it. Without a backtick, the first has everything.
 fn until_backtick(text: &str) -> (String, &str) {
     let mut inner = String::new();
     let mut chars = text.char_indices();
@@ -349,7 +351,7 @@ fn until_backtick(text: &str) -> (String, &str) {
     (inner, "")
 }
 
-/// A text up to what closes it, and what is behind that. Without one, all is within.
+/// A text up to its closing character, and the text after that. Without one, the first has everything.
 fn until_closed(text: &str, opens: char, closes: char) -> (&str, &str) {
     let (mut depth, mut is_quoted) = (0_usize, false);
     let mut chars = text.char_indices();
@@ -368,7 +370,7 @@ fn until_closed(text: &str, opens: char, closes: char) -> (&str, &str) {
     (text, "")
 }
 
-/// The text of `$'…'` from behind its first quote, and what is behind its last one.
+/// The text of `$'…'` after its first quote, and the text after its last one.
 fn with_escapes(text: &str) -> (String, &str) {
     let mut plain = String::new();
     let mut rest = text;

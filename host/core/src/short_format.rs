@@ -17,7 +17,7 @@ pub fn dollars(microusd: u64) -> String {
     format!("${:.2}", microusd as f64 / 1e6)
 }
 
-/// "a, b and 3 more": things one after the other, the first of them where they are more than `most`.
+/// "a, b and 3 more": the things in a list, only the first of them if there are more than `most`.
 pub fn first_of<T: Display>(things: &[T], most: usize) -> String {
     let named: Vec<String> = things.iter().take(most).map(T::to_string).collect();
     match things.len().saturating_sub(most) {

@@ -1,4 +1,5 @@
-//! Runners of tasks, and what they read in the folder that they start in: who changes these files says what is run.
+//! Runners of tasks, and the files that they read in the folder that they start in: a change of these files changes the
+//! commands.
 //!
 //! From the documentation of each runner.
 

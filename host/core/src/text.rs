@@ -28,12 +28,12 @@ impl TextBlob {
         &self.digest
     }
 
-    /// Length in bytes, known even where the body is not at hand.
+    /// Length in bytes, known even if the body is not loaded.
     pub fn len_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The text, where it is at hand.
+    /// The text, if it is loaded.
     pub fn body(&self) -> Option<&str> {
         self.body.as_deref()
     }

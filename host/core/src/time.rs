@@ -21,7 +21,7 @@ pub struct UnixMs(pub u64);
 pub struct DurationMs(pub u64);
 
 impl UnixMs {
-    /// Time from `earlier` until this; zero where the clock went back.
+    /// Time from `earlier` until this; zero if the clock went back.
     pub fn since(self, earlier: UnixMs) -> DurationMs {
         DurationMs(self.0.saturating_sub(earlier.0))
     }
@@ -73,7 +73,7 @@ impl Sub for DurationMs {
 }
 
 impl fmt::Display for DurationMs {
-    /// As people say it: "850ms", "4s", "3m 20s", "2h 05m".
+    /// For people: "850ms", "4s", "3m 20s", "2h 05m".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.0 / 1000;
         let text = match s {

@@ -146,7 +146,7 @@ impl RunView {
         roots.map(|phase| self.objectives_of(phase)).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
     }
 
-    /// The same for one phase. While its parts are at work, what they have done counts; when it is over, what reached it.
+    /// The same for one phase. While its parts are at work, their done objectives count; when it is over, its own.
     pub fn objectives_of(&self, phase: &PhaseSummary) -> (u32, u32) {
         phase.objectives.iter().fold((0, 0), |(done, all), objective| {
             (done + u32::from(self.is_done(phase, &objective.id)), all + 1)
@@ -437,7 +437,7 @@ pub fn is_plausible_reset(since: UnixMs, until: UnixMs) -> bool {
 }
 
 impl QuotaSummary {
-    /// The reset that was named, where it can be believed.
+    /// The reported reset time, if it is plausible.
     pub fn plausible_until(&self) -> Option<UnixMs> {
         self.until.filter(|until| is_plausible_reset(self.since, *until))
     }

@@ -1,13 +1,14 @@
-//! Words of others as they may be shown: nothing in them moves a cursor, sets a title or a clipboard, turns the direction of a
-//! text, makes two names look like one, or spells words that only a model reads. Everything that is printed, projected or put into a
-//! prompt goes through [`visible`].
+//! Untrusted text in a form that may be shown: nothing in it moves a cursor, sets a title or a clipboard, changes the direction
+//! of a text, makes two names look alike, or contains words that only a model reads. Everything that is printed, projected or
+//! put into a prompt goes through [`visible`].
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text with its control characters (but line breaks and tabs), the marks that turn the direction of writing, and all characters that
-/// nothing is seen of made visible: spaces without a width, soft hyphens, fillers, tags. Joiners and variation selectors stay where a script or
-/// an emoji has them: a selector behind a character that takes it, a joiner behind one that joins, and no more than two in a row.
+/// The text with its control characters (except line breaks and tabs), the marks that change the direction of writing, and all
+/// invisible characters made visible: spaces without a width, soft hyphens, fillers, tags. Joiners and variation selectors stay
+/// if a script or an emoji uses them: a selector after a character that takes it, a joiner after one that joins, and no more
+/// than two in a row.
 ///
 /// ```
 /// use baton_core::visible::visible;
@@ -27,7 +28,7 @@ pub fn visible_name(name: &str) -> Cow<'_, str> {
     shown(name, obeys)
 }
 
-/// Whether a reader sees anything in a text: a character that is no blank, no control character, and has a width.
+/// Whether a reader sees anything in a text: a character that is not a blank or a control character, and has a width.
 ///
 /// ```
 /// use baton_core::visible::has_visible_text;
@@ -37,15 +38,15 @@ pub fn has_visible_text(text: &str) -> bool {
     text.chars().any(|c| !c.is_whitespace() && !c.is_control() && !is_blank(c))
 }
 
-/// Of the characters that nothing is seen of, those that make no text. The SDK has the same list (`sdk/src/rules/sense.rs`), and what a policy
-/// may answer hangs on it.
+/// The invisible characters that make no text. The SDK has the same list (`sdk/src/rules/sense.rs`), and it decides which
+/// answers a policy may give.
 fn is_blank(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}')
         || matches!(c, '\u{2066}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Whether a terminal or a viewer obeys this character instead of showing it, or shows nothing of it. What scripts and emoji need is
-/// judged by what stands before it: joiners and variation selectors.
+/// Whether a terminal or a viewer obeys this character instead of showing it, or shows nothing of it. The preceding text
+/// decides about the characters of scripts and emoji: joiners and variation selectors.
 fn obeys(c: char) -> bool {
     let breaks_lines = matches!(c, '\u{2028}' | '\u{2029}');
     // Interlinear annotations: a viewer may show only the text that they are about.
@@ -71,7 +72,7 @@ fn is_selector(c: char) -> bool {
     matches!(c, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// What stands before a character, of what it needs to be seen.
+/// The text before a character, as far as it determines whether the character is visible.
 #[derive(Default)]
 struct PrecedingText {
     /// The last character that has a width.
@@ -100,8 +101,8 @@ impl PrecedingText {
 /// As in an emoji of several: a selector and a joiner.
 const INVISIBLE_IN_A_ROW: u32 = 2;
 
-/// Whether a joiner can have a meaning behind a character: a letter or mark of a script whose letters join (Arabic to Mongolian, and those of
-/// South and Southeast Asia elsewhere), or what an emoji is made of. Latin, Greek, Cyrillic and Chinese text has none.
+/// Whether a joiner can have a meaning after a character: a letter or mark of a script whose letters join (Arabic to Mongolian,
+/// and those of South and Southeast Asia elsewhere), or a part of an emoji. Latin, Greek, Cyrillic and Chinese text has none.
 fn joins(base: char) -> bool {
     let is_emoji = matches!(base, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}');
     let is_joined = matches!(base, '\u{600}'..='\u{109f}' | '\u{1700}'..='\u{1cff}' | '\u{a840}'..='\u{abff}')
@@ -109,7 +110,8 @@ fn joins(base: char) -> bool {
     is_emoji || is_joined
 }
 
-/// Whether a variation selector has a meaning behind a character, by the blocks in which Unicode's lists of variation sequences have any.
+/// Whether a variation selector has a meaning after a character, by the blocks in which Unicode's lists of variation sequences
+/// have any.
 fn takes(base: char, selector: char) -> bool {
     let is_ideograph =
         matches!(base, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
@@ -130,7 +132,7 @@ fn shown(text: &str, obeys: impl Fn(char) -> bool) -> Cow<'_, str> {
     let mut shown = String::with_capacity(text.len() + 16);
     let mut before = PrecedingText::default();
     for c in text.chars() {
-        // Both look at each character.
+        // Both functions examine each character.
         let is_hidden = before.hides(c);
         match c {
             c if !is_hidden && !obeys(c) => shown.push(c),
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn selectors_and_joiners_spell_nothing() {
-        // N6: each byte of a hidden text as a variation selector, in a row or one behind each letter.
+        // N6: each byte of a hidden text as a variation selector, in a row or one after each letter.
         let hidden = |n: u32| char::from_u32(0xe0100 + n).unwrap();
         let in_a_row: String = "write".chars().chain((0..40).map(hidden)).collect();
         let between: String = "write".chars().zip((0..5).map(hidden)).flat_map(|(a, b)| [a, b]).collect();
@@ -180,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_nothing_is_seen_of_is_made_visible() {
-        // N6: two names that look like one, and words that a person does not see.
+        // N6: two names that look alike, and words that people do not see.
         let unseen = "\u{ad}\u{34f}\u{115f}\u{1160}\u{17b4}\u{180e}\u{200b}\u{200c}\u{200d}\u{2028}\u{2029}\u{2060}\u{2065}\u{3164}\
             \u{feff}\u{ffa0}\u{fff9}\u{fffa}\u{fffb}\u{1d173}\u{e0001}\u{e0041}\u{e0fff}";
         for c in unseen.chars() {

@@ -1,4 +1,4 @@
-//! The workflow model: what a person asked for. Reading it from TOML is `workflow/file.rs`; nothing here does IO.
+//! The workflow model, as the user wrote it. `workflow/file.rs` reads it from TOML; nothing here does IO.
 
 mod agent;
 mod commit_settings;
@@ -161,9 +161,9 @@ pub enum WorkspaceChoice {
 
 /// The role of phases that name none.
 pub const EXECUTOR: &str = "executor";
-/// The role that reviews where the workflow names none.
+/// The role that reviews if the workflow names none.
 pub const REVIEWER: &str = "reviewer";
-/// A review passes from this score on, where the workflow names none: as for handoff documents (C8).
+/// A review passes from this score on if the workflow names none: as for handoff documents (C8).
 pub const REVIEW_SCORE: u32 = 70;
 
 /// A phase, and all that it depends on, directly or not.
@@ -181,7 +181,7 @@ pub(crate) fn leading_to<'a>(
 }
 
 impl Workflow {
-    /// Whether both were made from the same thing; where that is not known of one, the name tells.
+    /// Whether both were made from the same source; if one of the sources is unknown, the name decides.
     pub fn has_same_source(&self, other: &Workflow) -> bool {
         match (&self.source, &other.source) {
             (Some(source), Some(other)) => source.is_same(other),
@@ -189,8 +189,8 @@ impl Workflow {
         }
     }
 
-    /// The same work with another agent in every role (`--agent`). What was meant for the first agent alone does not go
-    /// over to the second.
+    /// The same work with another agent in every role (`--agent`). Settings that were meant for the first agent alone are
+    /// dropped.
     #[must_use]
     pub fn with_agent(mut self, agent: AgentKind) -> Self {
         let recast = |role: Role| match role.agent == agent {
@@ -221,8 +221,8 @@ impl Workflow {
         self
     }
 
-    /// Who works on a phase: its role, played by the phase's own agent where it names one. A role that the workflow does
-    /// not have (no file that was read lacks one) is one of which nothing is said.
+    /// The role of a phase, played by the phase's own agent if it names one. A role that the workflow does not have (no parsed
+    /// file lacks one) has only defaults.
     pub fn role_of(&self, phase: &PhaseSpec) -> Cow<'_, Role> {
         match (self.roles.get(&phase.role), &phase.agent) {
             (Some(role), Some(agent)) if role.agent != *agent => {
@@ -233,8 +233,8 @@ impl Workflow {
         }
     }
 
-    /// A phase that closes a loop waits for every phase of the loop: its check is about what they made. One that waits for it in turn
-    /// is no part of that.
+    /// A phase that closes a loop waits for every phase of the loop, since its check is about their work. A phase that waits
+    /// for it in turn is not included.
     #[must_use]
     pub fn with_loop_dependencies(&self, mut phase: PhaseSpec) -> PhaseSpec {
         let place = |id: &PhaseId| self.phases.iter().position(|other| other.id == *id);
@@ -264,14 +264,14 @@ impl Workflow {
         }
     }
 
-    /// The turns that a phase begins with, before a policy looks at its scope (A1): its role's own, else those of the mode,
-    /// else the table's. `None` where none of them names any.
+    /// The turns that a phase begins with, before a policy decides about its scope (A1): its role's own, else those of the
+    /// mode, else the table's. `None` if none of them has any.
     pub fn base_turns(&self, phase: &PhaseSpec) -> Option<u32> {
         let of_mode = || turn_table::turns_for(phase.role.as_str(), self.mode, &self.turns);
         self.role_of(phase).max_turns.or_else(of_mode)
     }
 
-    /// After what the host commits the work of a phase.
+    /// When the host commits the work of a phase.
     pub fn commit_time(&self, phase: &PhaseSpec) -> CommitTime {
         phase.commit.unwrap_or(self.commits.when)
     }
@@ -281,7 +281,7 @@ impl Workflow {
         self.phases.iter().any(|phase| self.commit_time(phase) != CommitTime::Off)
     }
 
-    /// The agents that a ceiling of cost cannot see: they name no price. Empty where nothing bounds the cost.
+    /// The agents that a ceiling of cost cannot cover, since they report no price. Empty if the cost has no ceiling.
     pub fn unpriced_agents(&self) -> Vec<&'static str> {
         let is_bounded = |phase: &PhaseSpec| self.limits.cost_microusd.or(phase.cost_microusd).is_some();
         let agents = self
@@ -296,7 +296,7 @@ impl Workflow {
         names
     }
 
-    /// A sentence that says why this agent works on a phase, for a person who has to choose another one.
+    /// A sentence about why this agent works on a phase, for a user who has to choose another one.
     pub fn agent_choice(&self, phase: &PhaseSpec) -> String {
         let place = self.agent_origin(phase);
         match place.strip_prefix(FOUND_BY) {
@@ -305,7 +305,7 @@ impl Workflow {
         }
     }
 
-    /// The place that says which agent works on a phase, in words: where a person corrects it.
+    /// The place that determines the agent of a phase, in words, so that the user can correct it.
     pub fn agent_origin(&self, phase: &PhaseSpec) -> String {
         if phase.agent.is_some() {
             return format!("`agent` of phase `{}`", phase.id);

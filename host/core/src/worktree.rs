@@ -1,5 +1,5 @@
-//! Where a phase works: in the workspace itself, or in a work tree of its own beside it. Names only; the folders and
-//! branches behind them are the host's.
+//! The workplace of a phase: the workspace itself, or a work tree of its own outside it. Names only; the host makes their
+//! folders and branches.
 
 use std::fmt;
 
@@ -24,8 +24,8 @@ impl WorktreeName {
         Self(phase.to_string())
     }
 
-    /// Where the parts of a phase come together before they reach the place where it began. A phase of a loop may be split
-    /// more than once; each split, counted from 1, has a tree of its own.
+    /// The tree where the parts of a phase are merged before they land in the place where it began. A phase of a loop may be
+    /// split more than once; each split, counted from 1, has a tree of its own.
     pub fn integration(phase: &PhaseId, split: u32) -> Self {
         match split {
             0 | 1 => Self(format!("{phase}.merge")),

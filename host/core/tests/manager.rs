@@ -1,5 +1,5 @@
-//! D1: the host is a manager. What a run holds, journals and shows are names, scores, status, references and bounded
-//! summaries: it stays as small as it is, whatever the artifacts weigh and however much an agent says.
+//! D1: the host is a manager. A run holds, journals and shows names, scores, status, references and bounded summaries: its size
+//! does not grow with the artifacts or with an agent's output.
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -21,10 +21,10 @@ use baton_core::{ActionOutcome, Digest, Input, JournaledInput, Run, Seq, Session
 const REPORT_BYTES: usize = 8 << 10;
 /// A run with one phase and one agent that does not stop talking stays below this: records, remembered reports, artifacts.
 const RUN_BYTES_MAX: usize = 6 << 20;
-/// So does what people and programs see of it.
+/// The same bound for the view of a run.
 const VIEW_BYTES_MAX: usize = 512 << 10;
 
-/// A run whose agent does its one objective, with everything that it leaves behind weighing this much.
+/// A run whose agent does its one objective, with artifacts, reports and output of this size.
 struct ManagerFixture {
     run: Run,
     seq: u64,
@@ -115,7 +115,7 @@ impl ManagerFixture {
                 ActionOutcome::Spawned { group: 1, started: 1, capabilities: Capabilities::default() }
             }
             Action::Prompt { session, focus, .. } => {
-                // What a tool printed comes with its size, and with no more than its beginning.
+                // The output of a tool has its size, and only its beginning.
                 let output = AgentEvent::ToolOutput {
                     id: "t".into(),
                     bytes: self.weighs,
@@ -158,7 +158,7 @@ impl ManagerFixture {
         self.queue.push_back(Input::Outcome { action, outcome });
     }
 
-    /// What it holds in memory, to the last field.
+    /// The size of its whole state in memory.
     fn held(&self) -> usize {
         format!("{:?}", self.run).len()
     }
@@ -206,7 +206,7 @@ fn rows_memory_and_view_are_the_same_whatever_artifacts_weigh() {
         fixture.go();
         assert!(fixture.run.ending().is_some(), "it runs to its end");
         let in_words = |text: String| text.replace(&weighs.to_string(), "so many");
-        // What the phase leaves names how much each artifact weighs, so its own address and length differ with the digits.
+        // What the phase leaves contains the size of each artifact, so its own address and length differ with the digits.
         let is_handoff = |row: &String| row.contains("\"action\":\"write-handoff\"");
         let rows = fixture.rows.take().into_iter().flatten().filter(|row| !is_handoff(row));
         let rows: Vec<String> = rows.map(in_words).collect();
@@ -245,7 +245,7 @@ fn what_a_run_holds_is_bounded_however_much_an_agent_says() {
     assert!(held <= after[1].0 + after[1].0 / 20 && view <= after[1].1 + after[1].1 / 20, "{after:?}");
 }
 
-/// One of everything that an agent can say, as long as it can be.
+/// One of every event of an agent, at its largest size.
 fn say(fixture: &mut ManagerFixture, session: &SessionId, n: usize) {
     let long = format!("{n} {}", "word ".repeat(REPORT_BYTES / 5));
     let path = format!("{n}/{}", "deep/".repeat(1_000));

@@ -1,4 +1,4 @@
-//! What became of an intent, as its host tells it. Decides nothing.
+//! The outcome of an intent, as its host reports it. Decides nothing.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What the host knows beside a question: the facts of `wit/facts.wit`, one to one.
+//! The host's facts that accompany a question: the facts of `wit/facts.wit`, one to one.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a policy sees of a phase when it writes a prompt or a handoff.
+//! The observation of a phase when a policy writes a prompt or a handoff.
 
 use serde::{Deserialize, Serialize};
 

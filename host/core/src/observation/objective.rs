@@ -1,4 +1,4 @@
-//! What a policy sees of one objective: where it stands, and what shows it (A11).
+//! The observation of one objective: its status, and the evidence for it (A11).
 
 #![allow(missing_docs)] // The WIT files document every field; a second copy would drift.
 
@@ -31,7 +31,7 @@ pub enum EvidenceKind {
 }
 
 impl EvidenceKind {
-    /// What people read behind "done": `done · checked`.
+    /// The words for people after "done": `done · checked`.
     pub const fn words(self) -> &'static str {
         match self {
             EvidenceKind::Checked => "checked",

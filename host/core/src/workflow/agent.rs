@@ -1,4 +1,4 @@
-//! Which agent plays a role, and the words for it. Looks for no program and starts none.
+//! The agent of a role, and the words for it. Searches for no program and starts none.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -33,7 +33,7 @@ pub enum AgentKind {
 /// The agents that are one word; the others carry a command.
 const PLAIN: [AgentKind; 3] = [AgentKind::Claude, AgentKind::Codex, AgentKind::Rehearsal];
 
-/// Names of agents that people write where a kind is wanted, and what they mean.
+/// Names of agents that people write in place of a kind, and their meaning.
 const MEANT: [(&str, &str); 6] = [
     ("opencode", "acp:opencode acp"),
     ("gemini", "acp:gemini --acp"),
@@ -55,11 +55,11 @@ impl AgentKind {
         MEANT.iter().find(|(known, _)| *known == name).map(|(_, meant)| *meant)
     }
 
-    /// What may be written, for messages.
+    /// The accepted forms, for messages.
     pub const CHOICES: &'static str = "write `claude`, `codex`, `rehearsal` (built in), `acp:<command>` (any agent \
                                        that speaks ACP) or `process:<command>` (any program)";
 
-    /// What [`name`](Self::name) can be.
+    /// The possible values of [`name`](Self::name).
     pub const NAMES: [&'static str; 5] = ["rehearsal", "claude", "codex", "acp", "process"];
 
     /// One word for it, without the command.
@@ -92,7 +92,7 @@ impl AgentKind {
         }
     }
 
-    /// The same agent, where the path of its program starts from a folder. A bare name stays one: it is looked up on
+    /// The same agent, with the path of its program resolved from a folder. A bare name stays unchanged: it is searched on
     /// `PATH`, as a shell does.
     #[must_use]
     pub fn with_program(mut self, join: impl FnOnce(&str) -> String) -> Self {
@@ -183,14 +183,14 @@ impl CommandLine {
         &self.0[0]
     }
 
-    /// What follows it.
+    /// Its arguments.
     pub fn args(&self) -> &[String] {
         &self.0[1..]
     }
 }
 
 impl fmt::Display for CommandLine {
-    /// Quoted where a word needs it, so that reading it gives the same words.
+    /// Quoted if a word needs it, so that parsing gives the same words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // `parse` lets no NUL in, and nothing else fails.
         f.write_str(&shlex::try_join(self.0.iter().map(String::as_str)).map_err(|_| fmt::Error)?)

@@ -1,4 +1,4 @@
-//! When the host commits what agents change in the workspace, and on which branch. How is `baton-workspace`'s to know.
+//! When the host commits the changes of agents in the workspace, and on which branch. `baton-workspace` knows how.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub enum CommitTime {
 }
 
 impl CommitTime {
-    /// As a workflow says it.
+    /// The name in a workflow file.
     pub fn name(self) -> &'static str {
         match self {
             CommitTime::Off => "off",
@@ -44,13 +44,13 @@ impl CommitTime {
 }
 
 impl CommitSettings {
-    /// The branch of a run, where it has one of its own.
+    /// The branch of a run, if it has one of its own.
     pub fn branch_of(&self, run: &RunId) -> Option<String> {
         self.branch.as_ref().map(|branch| branch.replace(RUN, run.as_str()))
     }
 }
 
-/// What keeps a name from being that of a branch for commits, in words that follow it; none where nothing does.
+/// The reason why a name cannot be that of a branch for commits, in words that follow the name; none if it can.
 pub fn branch_name_error(name: &str) -> Option<&'static str> {
     let filled = name.replace(RUN, "r");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
@@ -62,7 +62,7 @@ pub fn branch_name_error(name: &str) -> Option<&'static str> {
         return Some("is no name of a branch");
     }
     let first = filled.split('/').next().unwrap_or_default();
-    // Branches of work trees lie below these, and git takes no branch of a name that has others below it.
+    // Branches of work trees are below these, and git refuses a branch whose name has others below it.
     (first == "baton" || first == "baton-runs").then_some("is where Baton keeps the branches of work trees")
 }
 

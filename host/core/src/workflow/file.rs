@@ -1,10 +1,10 @@
-//! Reads a workflow from TOML, and the files of users and workspaces that lie beneath it; every mistake is named with its
-//! line and what to do. Opens no file itself.
+//! Reads a workflow from TOML, and the files of users and workspaces below it; every mistake is reported with its line and its
+//! correction. Opens no file itself.
 //!
-//! Three steps, one file each: `schema` says what may stand in the file and is the source of its JSON Schema;
-//! `schema_validation` holds the text to it, so that unknown keys, wrong types and values out of bounds are
-//! reported together with their places; `check`, with a file for each topic beside it, turns what was read
-//! into the model and finds what no schema can say (ids that repeat, phases that wait for each other).
+//! Three steps, one file each: `schema` defines the keys of the file and is the source of its JSON Schema; `schema_validation`
+//! checks the text against it, so that unknown keys, wrong types and values out of bounds are reported together with their
+//! places; `check`, with a file for each topic next to it, builds the model and finds the mistakes that no schema can express
+//! (ids that repeat, phases that wait for each other).
 
 mod check;
 mod derived_values;
@@ -40,8 +40,8 @@ use crate::workflow::{ConfigLayer, PolicyLayerFile, Sandbox, Workflow};
 /// or an archive does not.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Reads and checks a workflow that names no further files of the same kind of text; one that has `mode_files` or names files
-/// of rules needs [`parse_with`].
+/// Reads and checks a workflow that names no further files; one that has `mode_files` or names files of rules needs
+/// [`parse_with`].
 ///
 /// # Errors
 /// As for [`parse_with`].
@@ -75,7 +75,7 @@ impl ParsedWorkflow {
         &self.workflow
     }
 
-    /// The workflow over what files of other layers say of policies, the farthest first.
+    /// The workflow over the policy tables of other layers, the farthest first.
     pub fn over(self, farther: impl IntoIterator<Item = PolicyLayerFile>) -> Workflow {
         let Self { mut workflow, said } = self;
         workflow.policies.lay(farther.into_iter().chain([said]));
@@ -85,12 +85,12 @@ impl ParsedWorkflow {
 
 /// Reads and checks a workflow.
 ///
-/// `origin` is what messages call the file. `base` is the folder that relative paths of scripts, policies and the
-/// workspace start from; give an absolute one, since agents and policies are opened from elsewhere. `read_file` gives the
-/// text of a file at a path that begins with `base`, or says why it cannot.
+/// `origin` is the name of the file in messages. `base` is the folder that relative paths of scripts, policies and the
+/// workspace start from; give an absolute one, since agents and policies are opened from other folders. `read_file` returns the
+/// text of a file at a path that begins with `base`, or the reason why it cannot.
 ///
 /// # Errors
-/// [`WorkflowError`] lists what is wrong, each with line, column, key and what to do.
+/// [`WorkflowError`] lists the mistakes, each with line, column, key and correction.
 pub fn read(
     text: &str,
     origin: &str,
@@ -130,7 +130,7 @@ pub fn parse_policies_file(
     Ok(said)
 }
 
-/// Reads what such a file says of the sandbox, as a floor of its own; nothing where it says nothing.
+/// Reads the sandbox of such a file, as a floor of its own; none if the file has none.
 ///
 /// # Errors
 /// As for [`read`].
@@ -165,7 +165,7 @@ fn parse_document<T: DeserializeOwned>(
     schema_validation::validate_document(&document, schema, problems);
     problems.done()?;
     toml::from_str(text).map_err(|mistake: toml::de::Error| {
-        // `schema_validation` has found every mistake that the schema knows, so this is one that it does not.
+        // `schema_validation` has found every mistake that the schema covers, so this is another one.
         let at = mistake.span().map_or(0, |span| span.start);
         problems.add(at, "", mistake.message().to_owned(), String::new());
         problems.take()

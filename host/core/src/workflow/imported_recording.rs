@@ -1,4 +1,4 @@
-//! Where a run comes from that no host ever ran: the files that it was made from (`baton import`). Reads nothing.
+//! The source of an imported run, which no host ever ran: the files that `baton import` made it from. Reads nothing.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,10 @@
-//! The files of an objective that is one sentence: the paths between backticks that must be there when it is done. Guesses little: what is
-//! only read, or taken away, is none.
+//! The files of an objective that is one sentence: the paths between backticks that must exist when it is done. Guesses little:
+//! files that are only read, or removed, do not count.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Endings by which a word in a code span is known to be a file, where no folder stands before it.
+/// Extensions by which a word in a code span is a file even without a folder before it.
 const ENDINGS: [&str; 45] = [
     "c", "cc", "cfg", "cpp", "cs", "css", "csv", "dart", "ex", "exs", "go", "h", "hpp", "hs", "html", "ini",
     "java", "js", "json", "jsx", "kt", "lock", "lua", "md", "mjs", "ml", "nix", "org", "php", "pl", "proto",
@@ -30,9 +30,9 @@ const READ_WORDS: [&str; 17] = [
     "with",
     "without",
 ];
-/// Words by which an objective begins whose paths are gone when it is done.
+/// First words of an objective whose paths are gone when it is done.
 const REMOVAL_VERBS: [&str; 5] = ["delete", "deletes", "drop", "remove", "removes"];
-/// Words by which an objective begins whose first path is gone when it is done.
+/// First words of an objective whose first path is gone when it is done.
 const MOVE_VERBS: [&str; 6] = ["extract", "move", "moves", "rename", "renames", "replace"];
 /// Words before the place that something is moved to.
 const DESTINATION_WORDS: [&str; 3] = ["as", "into", "to"];
@@ -44,7 +44,7 @@ pub fn expected_files_in(sentence: &str) -> Vec<String> {
     let mut pieces = sentence.split('`').peekable();
     while let Some(outside) = pieces.next() {
         before.push_str(outside);
-        // A last backtick without another one after it opens nothing.
+        // A last backtick without a closing one opens nothing.
         if let Some(inside) = pieces.next().filter(|_| pieces.peek().is_some()) {
             spans.push((before.clone(), inside));
             before.push_str(inside);
@@ -53,7 +53,7 @@ pub fn expected_files_in(sentence: &str) -> Vec<String> {
     expected_files_in_spans(sentence, spans.iter().map(|(before, span)| (before.as_str(), *span)))
 }
 
-/// The same where the code spans are known, each with the text before it.
+/// The same if the code spans are known, each with the text before it.
 pub fn expected_files_in_spans<'a>(
     sentence: &str,
     spans: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -1,18 +1,18 @@
-//! Reads what an Org mode file says of modes: properties in drawers and in `#+PROPERTY:` lines (A10). Knows no headlines
-//! but their depth, no other part of Org, and no file system.
+//! Reads the properties of modes in an Org mode file: in drawers and in `#+PROPERTY:` lines (A10). Ignores all other parts of
+//! Org, except the depth of headlines, and uses no file system.
 //!
-//! A small reader of its own, because the parsers that there are (they are made for editors and exporters) pass over what
-//! is not well-formed, and a budget that is passed over in silence is believed.
+//! A small reader of its own, because the available parsers (they are made for editors and exporters) skip malformed parts, and
+//! users trust a budget that is silently skipped.
 
 /// A mode file may have this many bytes; a mistaken path to a diary of years does not fit.
 pub const ORG_BYTES_MAX: usize = 1024 * 1024;
 
-/// A property, and where it belongs.
+/// A property, and the entry that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrgProperty {
     /// Line, from 1.
     pub line: usize,
-    /// As it is written, without colons.
+    /// Its name in the file, without colons.
     pub name: String,
     /// Without the spaces around it; may be empty.
     pub value: String,
@@ -29,19 +29,19 @@ pub struct OrgOutline {
     pub parents: Vec<usize>,
 }
 
-/// A line that Org would not read as it was meant.
+/// A line that Org would read differently from its evident meaning.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct OrgError {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong, and what to write.
+    /// The mistake, and the correction.
     pub what: String,
 }
 
 impl OrgOutline {
-    /// Every property with this name that an entry has itself or, where it has none, the nearest entry above it. Names of
-    /// properties are the same in any case.
+    /// Every property with this name that an entry has itself or, if it has none, the nearest entry above it. Names of
+    /// properties ignore case.
     pub fn inherited(&self, entry: usize, name: &str) -> Option<&OrgProperty> {
         let mut at = entry;
         loop {
@@ -80,7 +80,7 @@ pub fn read(text: &str) -> Result<OrgOutline, OrgError> {
             at += end;
         } else if let Some(said) = keyword(line, "property") {
             let (name, value) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
-            // Wherever the line stands, it speaks of the whole file.
+            // In any place, this line is about the whole file.
             outline.properties.push(property(at, name, value, 0));
         } else if is_drawer(line, "properties") {
             at += drawer(&lines[at..], at, entry, &mut outline.properties)?;
@@ -130,7 +130,7 @@ fn property(line: usize, name: &str, value: &str, entry: usize) -> OrgProperty {
     OrgProperty { line, name, value: value.trim().to_owned(), entry }
 }
 
-/// Whether a name is one that a mode file is read for, or nearly.
+/// Whether a name is a property of modes, or nearly one.
 fn is_budget_property(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     name.starts_with("MAX_TURN") || name.starts_with("MAX_CONTINUATION")
@@ -143,19 +143,19 @@ fn headline(line: &str) -> Option<usize> {
     (depth > 0 && (rest.is_empty() || rest.starts_with(' '))).then_some(depth)
 }
 
-/// What a line `#+NAME: …` says.
+/// The value of a line `#+NAME: …`.
 fn keyword<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     let (key, value) = line.trim_start().strip_prefix("#+")?.split_once(':')?;
     key.eq_ignore_ascii_case(name).then(|| value.trim())
 }
 
-/// The word of a line `#+BEGIN_EXAMPLE`: what is in such a block is text.
+/// The word of a line `#+BEGIN_EXAMPLE`: the content of such a block is text.
 fn block(line: &str) -> Option<String> {
     let word = line.trim_start().strip_prefix("#+")?.split_whitespace().next()?.to_ascii_lowercase();
     word.strip_prefix("begin_").map(str::to_owned)
 }
 
-/// Lines up to the end of a block, its end included. One that does not end is no block.
+/// The number of lines up to the end of a block, its end included. A block without an end does not count.
 fn end_of(lines: &[&str], name: &str) -> Option<usize> {
     let end = format!("#+end_{name}");
     let ends = |line: &&str| line.trim().eq_ignore_ascii_case(&end);
@@ -167,7 +167,7 @@ fn is_drawer(line: &str, name: &str) -> bool {
     word.is_some_and(|word| word.eq_ignore_ascii_case(name))
 }
 
-/// The beginning of a drawer that is none of properties.
+/// The beginning of a drawer that is not one of properties.
 fn any_drawer(line: &str) -> Option<()> {
     let word = line.trim().strip_prefix(':')?.strip_suffix(':')?;
     let plain = word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));

@@ -1,5 +1,5 @@
-//! Where what people and agents read lies in the workspace: templates of paths, what may stand in them, and how they are
-//! filled. Everything here is a function of its arguments: a replay gives the same names. Writes nothing.
+//! The places of the files for people and agents in the workspace: templates of paths, their placeholders, and their values.
+//! Everything here is a function of its arguments: a replay gives the same names. Writes nothing.
 
 mod reserved_names;
 
@@ -25,11 +25,11 @@ pub const RESERVED_NAMES: [&str; 12] = [
     "inputs",
 ];
 
-/// What a run may be called by.
+/// The placeholders for a run.
 const OF_RUN: [&str; 3] = ["run", "workflow", "slug"];
-/// What a file of a phase may be called by.
+/// The placeholders for a file of a phase.
 const OF_PHASE: [&str; 4] = ["run", "workflow", "slug", "phase"];
-/// What a handoff may be called by.
+/// The placeholders for a handoff.
 const OF_HANDOFF: [&str; 7] = ["run", "workflow", "slug", "phase", "ordinal", "session", "timestamp"];
 
 /// A slug is cut to this: it becomes a part of a path that people type.
@@ -46,7 +46,7 @@ pub struct PathTemplates {
     pub index: String,
     /// The summary of a phase (C5).
     pub summary: String,
-    /// What a phase came to so far (C11).
+    /// The results of a phase so far (C11).
     pub results: String,
 }
 
@@ -62,7 +62,7 @@ impl Default for PathTemplates {
     }
 }
 
-/// What stands for `{run}`, `{workflow}` and `{slug}`.
+/// The values of `{run}`, `{workflow}` and `{slug}`.
 #[derive(Clone, Copy, Debug)]
 pub struct RunNames<'a> {
     /// Id of the run.
@@ -73,7 +73,7 @@ pub struct RunNames<'a> {
     pub goal: &'a str,
 }
 
-/// What else a handoff is called by.
+/// The further values for a handoff.
 #[derive(Clone, Copy, Debug)]
 pub struct HandoffNames<'a> {
     /// Id of the phase.
@@ -111,8 +111,8 @@ impl PathTemplates {
         fill(&self.results, |name| of_phase(name, names, phase))
     }
 
-    /// A handoff, below the task folder. Where the name is `taken` it gets a number, so that two handoffs within one
-    /// second, or of a template that tells them apart by nothing, do not overwrite each other.
+    /// A handoff, below the task folder. If the name is `taken`, it gets a number, so that two handoffs within one second, or
+    /// of a template without distinguishing placeholders, do not overwrite each other.
     pub fn handoff(
         &self,
         names: RunNames<'_>,
@@ -131,12 +131,12 @@ impl PathTemplates {
     }
 }
 
-/// The index that belongs to a handoff lies beside it.
+/// The path of a handoff's index, in the same folder.
 pub fn index_of_handoff(handoff: &str) -> String {
     sibling_path(handoff, "-index")
 }
 
-/// Where a handoff lies when its phase is over (C21).
+/// The path of a handoff when its phase is over (C21).
 pub fn archived(handoff: &str) -> String {
     match handoff.rsplit_once('/') {
         Some((folder, name)) => format!("{folder}/archive/{name}"),
@@ -144,7 +144,7 @@ pub fn archived(handoff: &str) -> String {
     }
 }
 
-/// Where it lay before; the path itself where that is no archive.
+/// The path before archiving; the path itself if it is not in an archive.
 pub fn unarchived(path: &str) -> String {
     match path.rsplit_once('/') {
         Some(("archive", name)) => name.to_owned(),
@@ -191,7 +191,7 @@ fn of_phase(name: &str, names: RunNames<'_>, phase: &str) -> Option<String> {
     if name == "phase" { Some(phase.to_owned()) } else { of_run(name, names) }
 }
 
-/// Fills a template. What has no value stays as it is: a workflow file with such a template was refused.
+/// Fills a template. Unknown placeholders stay: a workflow file with such a template was refused.
 fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut filled = String::new();
     let mut rest = template;
@@ -230,7 +230,7 @@ pub(super) enum PathKey {
     Results,
 }
 
-/// What is wrong with a template.
+/// The mistake in a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TemplateError {
     /// A brace without its other half.
@@ -295,7 +295,7 @@ impl PathKey {
         (!tells_phases_apart).then_some(TemplateError::Phases)
     }
 
-    /// The path that a template gives for made-up values, to look at its shape.
+    /// The path of a template with sample values, to examine its shape.
     pub(super) fn sample(self, template: &str) -> String {
         fill(template, |name| Some(name.to_owned()))
     }

@@ -1,5 +1,5 @@
-//! Which policy is asked for what, as people wrote it: layers of choices, the closest one wins. A pure function of what was
-//! read; which component really decides what is known once it is loaded, and that is not done here.
+//! The configured policy of each decision, as people wrote it: layers of choices, the closest one wins. A pure function of the
+//! files' content; which component really decides is known once it is loaded, which happens elsewhere.
 
 mod policies_format;
 mod setting_edits;
@@ -23,7 +23,7 @@ pub const BUILTIN: &str = "builtin:resilience";
 /// Faults in a row after which the one before decides again (M3): one may be a slip of an odd question, three are none.
 pub const BREAKER_FAULTS: u32 = 3;
 
-/// Which policy decides what.
+/// The configured policies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "policies_format::PoliciesFormat", into = "policies_format::PoliciesFormat")]
 pub struct Policies {
@@ -54,7 +54,7 @@ impl Default for Policies {
     }
 }
 
-/// What one file, role or phase says.
+/// The choices of one file, role or phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PolicyLayer {
     /// For every capability that is not named.
@@ -65,12 +65,12 @@ pub struct PolicyLayer {
     pub by_capability: BTreeMap<Capability, PolicyChoice>,
 }
 
-/// What the file of one layer says for the whole run; what holds only once may be left to farther layers.
+/// The choices of one layer's file for the whole run; settings that exist only once may be left to farther layers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicyLayerFile {
-    /// Who decides what.
+    /// The deciding policies.
     pub layer: PolicyLayer,
-    /// Who is asked beside them.
+    /// The shadow policies.
     pub shadow: Option<Vec<PolicyChoice>>,
     /// Whether components that change on disk are swapped in.
     pub watch: Option<bool>,
@@ -78,11 +78,11 @@ pub struct PolicyLayerFile {
     pub breaker: Option<u32>,
 }
 
-/// A component and what is set for it.
+/// A component and its settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PolicyChoice {
-    /// `builtin:resilience`, a reference to a registry, or the path of a component, absolute after reading the file. Where
-    /// absent, only settings are laid over what farther layers chose.
+    /// `builtin:resilience`, a reference to a registry, or the path of a component, absolute after reading the file. If absent,
+    /// the settings are laid over the choices of farther layers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
     /// As given; loading the component makes them canonical.
@@ -91,29 +91,30 @@ pub struct PolicyChoice {
     /// The file of rules that its settings come from, absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules_file: Option<String>,
-    /// What the component may have beyond the usual (M6).
+    /// The component's grants beyond the usual (M6).
     #[serde(default, skip_serializing_if = "is_default")]
     pub grants: Grants,
-    /// Where it was written.
+    /// The place where it was written.
     #[serde(default, skip_serializing_if = "is_default")]
     pub from: ConfigSource,
     /// It is named as a layer: it has to ask the next policy of its chain.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_layer: bool,
-    /// Who is asked where it abstains, in order: the rest of a list. Each names a component.
+    /// The policies that are asked if it abstains, in order: the rest of a list. Each names a component.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub then: Vec<PolicyChoice>,
-    /// `settings` of the same table, where this is its `all`: they are laid over the list and over what farther layers chose.
+    /// `settings` of the same table, if this is its `all`: they are laid over the list and over the choices of farther layers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_chain: Option<Box<PolicyChoice>>,
-    /// The same component, as farther layers name it, if what they set for it holds for this one as well: its own settings are laid over
+    /// The same component, as farther layers name it, if their settings for it hold for this one as well: its own settings are
+    /// laid over theirs.
     /// theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
 }
 
 impl PolicyChoice {
-    /// Where its own settings were written: beside it, or in its file of rules.
+    /// The place of its own settings: in its own table, or in its file of rules.
     pub fn settings_from(&self) -> ConfigSource {
         match &self.rules_file {
             Some(file) => ConfigSource { layer: self.from.layer, file: file.clone(), line: 0 },
@@ -121,7 +122,7 @@ impl PolicyChoice {
         }
     }
 
-    /// It, and who is asked where it abstains.
+    /// It, and the policies that are asked if it abstains.
     pub fn links(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.then)
     }
@@ -133,15 +134,15 @@ impl PolicyChoice {
     }
 }
 
-/// Where a choice was written.
+/// The place where a choice was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigSource {
     /// How close to the work.
     pub layer: ConfigLayer,
-    /// The file, as messages name it; empty for what the host has of its own.
+    /// The file, as messages name it; empty for the host's own choices.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
-    /// From 1; 0 where there is no file.
+    /// From 1; 0 if there is no file.
     #[serde(default, skip_serializing_if = "is_default")]
     pub line: u32,
 }
@@ -218,29 +219,29 @@ pub struct ResolvedChoice {
     pub component: String,
     /// The file of rules that its settings come from: two of them are two policies, of one component.
     pub rules_file: Option<String>,
-    /// What is said of its settings, the farthest first.
+    /// Its settings, the farthest first.
     pub given: Vec<GivenSettings>,
-    /// What it is granted, by the layer that named it.
+    /// Its grants, by the layer that named it.
     pub grants: Grants,
-    /// Where it was named.
+    /// The place that named it.
     pub from: ConfigSource,
     /// Whether it was named for this capability, and not for all of them: then it must decide it.
     pub explicit: bool,
     /// Whether it was named as a layer: then it must ask the next policy.
     pub is_layer: bool,
-    /// The component whose settings farther away are beneath its own: itself, if it stands in a list and has none there.
+    /// The component whose farther settings apply to it: itself, if it is in a list and has no settings there.
     follows: Option<String>,
 }
 
-/// Settings that one place in a file says.
+/// The settings of one place in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GivenSettings {
     /// As they were written.
     pub settings: BTreeMap<String, GivenSetting>,
-    /// Where.
+    /// The place.
     pub from: ConfigSource,
-    /// Whether they were written beside this component, which must take them all. If they were written without a component, each policy of
-    /// the chain takes those that it has, and one of them has to.
+    /// Whether they belong to this component, which must accept all of them. If they were written without a component, each
+    /// policy of the chain takes the settings that it has, and at least one must have them.
     pub is_own: bool,
     /// Whether they were written for this decision, and not for all.
     pub explicit: bool,
@@ -249,15 +250,15 @@ pub struct GivenSettings {
 /// The settings of a candidate that hold for its policy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EffectiveSettings {
-    /// Each, with what closer layers changed.
+    /// The settings, with the changes of closer layers.
     pub settings: BTreeMap<String, GivenSetting>,
-    /// Where each was written.
+    /// The place of each setting.
     pub set_by: BTreeMap<String, ConfigSource>,
 }
 
 impl Policies {
-    /// Lays what files say over what is here, the farthest first. Of shadows, watching and the breaker the closest word
-    /// counts.
+    /// Lays the choices of files over the current ones, the farthest first. Of shadows, watching and the breaker the closest
+    /// setting counts.
     pub fn lay(&mut self, said: impl IntoIterator<Item = PolicyLayerFile>) {
         for PolicyLayerFile { layer, shadow, watch, breaker } in said {
             if layer != PolicyLayer::default() {
@@ -279,17 +280,18 @@ impl Policies {
         self
     }
 
-    /// The scopes in which something is said, the widest first. Bindings of the run exist in any case.
+    /// The scopes with choices, the widest first. Bindings of the run exist in any case.
     pub fn scopes(&self) -> impl Iterator<Item = PolicyScope> + '_ {
         let roles = self.roles.keys().map(|role| PolicyScope::Role { role: role.clone() });
         let phases = self.phases.keys().map(|phase| PolicyScope::Phase { phase: phase.clone() });
         std::iter::once(PolicyScope::Run).chain(roles).chain(phases)
     }
 
-    /// Who may decide in a scope, the closest first; the built-in policy is always the last. `role` is the role of the phase,
-    /// where the scope is one. Settings without a component are laid over all that were chosen so far: those for a capability over
-    /// each that may decide it, those for all over each that was named for all, the `all` of their own table included. Of a list each stands before the next; one behind
-    /// the first that has no settings there keeps those that were laid over it.
+    /// The candidates for a decision in a scope, the closest first; the built-in policy is always the last. `role` is the role
+    /// of the phase, if the scope is one. Settings without a component are laid over all earlier choices: those for a
+    /// capability over each candidate for it, those for all over each that was named for all, the `all` of their own table
+    /// included. The members of a list keep their order; one after the first that has no settings there keeps those that were
+    /// laid over it.
     pub fn candidates(
         &self,
         scope: &PolicyScope,
@@ -327,7 +329,7 @@ impl Policies {
             }
         }
         found.reverse();
-        // The farthest first: who follows another one has what that one follows as well.
+        // The farthest first: a component that follows another one also has the settings that the other one follows.
         for at in (0..found.len()).rev() {
             let (near, far) = found.split_at_mut(at + 1);
             let Some(link) = near.last_mut() else { continue };
@@ -340,14 +342,14 @@ impl Policies {
         found
     }
 
-    /// Everything that any file, role or phase says, shadows included.
+    /// The choices of all files, roles and phases, shadows included.
     pub fn choices(&self) -> impl Iterator<Item = &PolicyChoice> {
         let layers = self.layers.iter().chain(self.roles.values()).chain(self.phases.values());
         let choices = layers.flat_map(|layer| layer.all.iter().chain(layer.by_capability.values()));
         choices.chain(&self.shadow).flat_map(|choice| choice.links().chain(choice.for_chain.as_deref()))
     }
 
-    /// What the files of one layer choose and set.
+    /// The choices and settings of the files of one layer.
     pub fn choices_of(&self, layer: ConfigLayer) -> impl Iterator<Item = &PolicyChoice> {
         self.choices().filter(move |choice| choice.from.layer == layer)
     }
@@ -362,7 +364,7 @@ impl Policies {
 }
 
 impl ResolvedChoice {
-    /// The one that is part of the host.
+    /// The policy that is part of the host.
     fn built_in() -> Self {
         Self::of(BUILTIN, &PolicyChoice::default(), false)
     }
@@ -380,7 +382,7 @@ impl ResolvedChoice {
         }
     }
 
-    /// One of a list, behind the first.
+    /// A member of a list, after the first.
     fn behind(link: &PolicyChoice, explicit: bool) -> Option<Self> {
         let candidate = Self::of(link.component.as_deref()?, link, explicit);
         let has_none = link.settings.is_empty() && link.rules_file.is_none();
@@ -393,20 +395,20 @@ impl ResolvedChoice {
         self.given.push(GivenSettings::bare(choice, explicit));
     }
 
-    /// The same, where what stands beside the component is closer than they are.
+    /// The same, if the component's own settings are closer than these.
     fn lay_beneath(&mut self, choice: &PolicyChoice, explicit: bool) {
         self.given.insert(0, GivenSettings::bare(choice, explicit));
     }
 
-    /// What is set for it. `takes` says whether its policy has a setting of this key for a value of this kind; of what was written without a
-    /// component the rest is for another policy of the chain.
+    /// The effective settings. `takes` returns whether its policy has a setting of this key for a value of this kind; other
+    /// settings that were written without a component are for another policy of the chain.
     pub fn laid(&self, takes: impl Fn(&str, &GivenSetting) -> bool) -> EffectiveSettings {
         merge_settings(&self.given, takes)
     }
 }
 
-/// Lays settings that were written without a component over what was chosen so far: those for all decisions leave alone what was named for
-/// one.
+/// Lays settings that were written without a component over the earlier choices: settings for all decisions do not affect a
+/// policy that was named for one.
 fn apply_to_chosen(chosen: &mut [ResolvedChoice], settings: &PolicyChoice, explicit: bool) {
     let beneath = chosen.iter_mut().filter(|chosen| explicit || !chosen.explicit);
     beneath.for_each(|chosen| chosen.lay(settings, explicit));
@@ -418,7 +420,7 @@ impl GivenSettings {
         Self { settings, from, is_own: false, explicit }
     }
 
-    /// Those that were given with a component; nothing where there are none.
+    /// The settings that were given with a component; none if it has no settings.
     pub fn own(settings: BTreeMap<String, GivenSetting>, from: ConfigSource) -> Vec<Self> {
         let own = Self { settings, from, is_own: true, explicit: true };
         Some(own).filter(|own| !own.settings.is_empty()).into_iter().collect()

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{AgentKind, PhaseSpec, Sandbox, Workflow};
 use crate::serde_defaults::is_default;
 
-/// What says which agent plays a role.
+/// The source of a role's agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentSource {
@@ -101,7 +101,7 @@ pub struct RoleServer {
 }
 
 impl Role {
-    /// An agent with nothing else said about it.
+    /// A role of an agent with only defaults.
     pub fn of(agent: AgentKind) -> Self {
         Self {
             agent,
@@ -129,9 +129,8 @@ impl Role {
         self.provider.as_deref().unwrap_or(self.agent.name())
     }
 
-    /// The same role, played by another agent. What was meant for the first agent alone does not go over to the second:
-    /// its model, window, program, arguments, script and terminal. What the role may do, with which servers, how confined and
-    /// for how long does.
+    /// The same role, played by another agent. Settings that were meant for the first agent alone are dropped: its model,
+    /// window, program, arguments, script and terminal. Permissions, servers, confinement and duration stay.
     #[must_use]
     pub fn reassigned_to(self, agent: &AgentKind) -> Self {
         if self.agent == *agent {
@@ -155,7 +154,8 @@ impl Role {
 }
 
 impl Workflow {
-    /// The roles that a phase may be handed to, in the order of their names: those whose agent may do no more than the one that has it.
+    /// The roles that a phase may be handed to, in the order of their names: those whose agent has no more permissions than the
+    /// current one.
     pub fn other_roles(&self, phase: &PhaseSpec) -> impl Iterator<Item = &str> {
         let (now, own) = (self.role_of(phase).into_owned(), phase.role.clone());
         let others = self.roles.iter().filter(move |(name, role)| **name != own && role.is_within(&now));

@@ -1,5 +1,5 @@
-//! The entries of the policy `rules` (`builtin:rules`), whose settings are rules: what form each has, and what is wrong with one
-//! that has another. A schema of settings says that a list has texts; the form of a text is checked here, wherever it comes from.
+//! The entries of the policy `rules` (`builtin:rules`), whose settings are rules: the form of each, and the mistakes in
+//! malformed ones. A schema of settings only requires lists of texts; the form of a text is checked here, for every source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use super::{AgentKind, SettingValue};
 /// How a workflow names the policy whose settings are rules.
 pub const RULES: &str = "builtin:rules";
 
-/// Before the path of a file of rules, where a policy is named.
+/// The prefix of the path of a file of rules, in a reference to a policy.
 pub const RULES_FILE: &str = "rules:";
 
 /// Settings that are whole numbers and words have a schema; these are the lists.
@@ -29,13 +29,13 @@ const LISTS: [(&str, RuleEntryForm); 9] = [
 
 /// Channels on which a phrase can be evidence.
 const CHANNELS: [&str; 4] = ["agent-event", "provider-error", "agent-text", "terminal"];
-/// The channel of what a tool printed, which is not evidence.
+/// The channel of a tool's output, which is not evidence.
 const TOOL_OUTPUT: &str = "tool-output";
 /// Characters of a phrase: a shorter one is in every text, a longer one in none.
 const PHRASE_CHARS: RangeInclusive<usize> = 3..=200;
 const PERCENT: RangeInclusive<u32> = 1..=99;
 const TURNS: RangeInclusive<u32> = 1..=super::file::TURNS_MAX;
-/// What stands for every agent, or every mode.
+/// Stands for every agent, or every mode.
 const ALL: &str = "*";
 
 /// The form of the entries of a list.
@@ -53,18 +53,18 @@ enum RuleEntryForm {
     Pattern,
 }
 
-/// What is wrong with an entry.
+/// The mistake in an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidRuleEntry {
     /// Its place in the list, from 0.
     pub at: usize,
-    /// What is wrong, with the entry.
+    /// The mistake, with the entry.
     pub what: String,
     /// The form that works.
     pub hint: String,
 }
 
-/// What is wrong with the entries of a list of the policy `rules`; of every other setting nothing is known here.
+/// The mistakes in the entries of a list of the policy `rules`; other settings are unknown here.
 pub fn wrong_entries(key: &str, entries: &[&str]) -> Vec<InvalidRuleEntry> {
     let Some((_, form)) = LISTS.iter().find(|(known, _)| *known == key) else { return Vec::new() };
     let mut names = BTreeSet::new();
@@ -83,7 +83,7 @@ pub fn wrong_entries(key: &str, entries: &[&str]) -> Vec<InvalidRuleEntry> {
     wrong
 }
 
-/// The same of all settings, a line each: the key, and what is wrong with what would be right.
+/// The same for all settings, a line each: the key, and the mistake with its correction.
 pub fn wrong_rules(settings: &BTreeMap<String, SettingValue>) -> Vec<(String, String)> {
     let lists = settings.iter().filter_map(|(key, value)| match value {
         SettingValue::Texts(entries) => Some((key, entries.iter().map(String::as_str).collect::<Vec<_>>())),
@@ -97,11 +97,11 @@ pub fn wrong_rules(settings: &BTreeMap<String, SettingValue>) -> Vec<(String, St
         .collect()
 }
 
-/// What is wrong with an entry, and the form that works.
+/// The mistake in an entry, and a valid form.
 type RuleEntryProblem = (String, String);
 
 impl RuleEntryForm {
-    /// What the entry is about: two of one list cannot be about the same.
+    /// The subject of the entry: two of one list cannot have the same.
     fn check(self, entry: &str) -> Result<&str, RuleEntryProblem> {
         match self {
             RuleEntryForm::Phrase => phrase(entry),
@@ -160,7 +160,7 @@ fn phrase(entry: &str) -> Result<&str, RuleEntryProblem> {
     Ok(entry)
 }
 
-/// `names` are what may stand before the sign, and what they are called; `*` may always.
+/// `names` are the accepted words before the sign, and their description; `*` is always accepted.
 fn numbered<'e>(
     entry: &'e str,
     otherwise: &str,

@@ -1,21 +1,21 @@
-//! What a run was made from: how a later command knows that it means the same work.
+//! The source of a run, by which a later command recognises the same work.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ObjectiveId;
 
-/// What a run was made from.
+/// The source of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "from")]
 pub enum RunSource {
     /// A workflow file.
     File {
-        /// Where it is, absolute and without links.
+        /// The file's path, absolute and without links.
         path: String,
     },
     /// A plan in Markdown.
     Plan {
-        /// Where it is, absolute and without links.
+        /// The file's path, absolute and without links.
         path: String,
         /// The same work as a workflow file.
         workflow: String,
@@ -32,7 +32,7 @@ pub enum RunSource {
 /// A plan whose boxes are ticked as objectives are done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TickedPlan {
-    /// Where it is, absolute; without links once its boxes are known.
+    /// The file's path, absolute; without links once its boxes are known.
     pub path: String,
     /// Its boxes that were open when the run began.
     #[serde(default)]
@@ -44,14 +44,14 @@ pub struct TickedPlan {
 pub struct PlanBox {
     /// The objective.
     pub objective: ObjectiveId,
-    /// The heading that it stands under; empty where there is none.
+    /// The heading above it; empty if there is none.
     pub heading: String,
     /// Its first line, without the box.
     pub line: String,
 }
 
 impl RunSource {
-    /// Whether both are the same file, or the same sentence; what stands in a file may have changed.
+    /// Whether both are the same file, or the same sentence; the content of a file may have changed.
     pub fn is_same(&self, other: &RunSource) -> bool {
         match (self, other) {
             (RunSource::Sentence { text, .. }, RunSource::Sentence { text: other, .. }) => text == other,
@@ -59,7 +59,7 @@ impl RunSource {
         }
     }
 
-    /// The file, where it is one.
+    /// The file, if it is one.
     pub fn path(&self) -> Option<&str> {
         match self {
             RunSource::File { path } | RunSource::Plan { path, .. } => Some(path),

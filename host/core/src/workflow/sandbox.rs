@@ -1,8 +1,8 @@
-//! How far an agent is confined, as a person wrote it: the level, what it may reach, what it may write and read beyond its
-//! tree, and how several files come together. What a level does is `host/sandbox`'s; nothing here does IO.
+//! The confinement of an agent, as the user wrote it: the level, the network targets, the writable and readable paths beyond
+//! its tree, and the combination of several files. `host/sandbox` implements the levels; nothing here does IO.
 //!
-//! The user's own configuration is a floor. A workflow, or the `baton.toml` of a folder, can ask for more confinement and
-//! never for less: what goes beyond the floor is an error, not silently left out. A folder's lists never name more than the user's do.
+//! The user's own configuration is a floor. A workflow, or the `baton.toml` of a folder, can ask for more confinement and never
+//! for less: a request beyond the floor is an error, not silently dropped. A folder's lists never name more than the user's do.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -77,7 +77,7 @@ pub struct NetworkTarget {
     port: u16,
 }
 
-/// The port where none is written: HTTPS.
+/// The default port: HTTPS.
 const PORT: u16 = 443;
 /// The longest name of a host.
 const HOST_BYTES: usize = 253;
@@ -100,7 +100,7 @@ impl NetworkTarget {
         self.port
     }
 
-    /// The address, where it is one and not a name.
+    /// The address, if it is one and not a name.
     pub fn address(&self) -> Option<IpAddr> {
         self.host.parse().ok()
     }
@@ -165,7 +165,7 @@ impl FromStr for NetworkTarget {
         let is_label = |label: &str| {
             !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
         };
-        // What ends in a number is an address in one of its odd forms (`127.1`, `0x7f.1`).
+        // Text that ends in a number is an address in one of its odd forms (`127.1`, `0x7f.1`).
         let ends_in_letters =
             name.rsplit('.').next().is_some_and(|last| last.bytes().any(|b| b.is_ascii_alphabetic()))
                 && !name.rsplit('.').next().is_some_and(|last| last.starts_with("0x"));
@@ -199,8 +199,8 @@ impl fmt::Display for NetworkTarget {
     }
 }
 
-/// Whether an address is one of the open internet. Everything else (this machine, this link, private networks, the metadata
-/// services of clouds, forms that wrap one of these) can be reached only where the user has named the very address.
+/// Whether an address belongs to the open internet. Any other address (this machine, this link, private networks, the metadata
+/// services of clouds, forms that wrap one of these) can be reached only if the user has named exactly that address.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -241,12 +241,12 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         // Teredo, documentation, benchmarking, ORCHID.
         [0x2001, 0..=0x1ff | 0xdb8, ..] => false,
         [0x3fff, 0..=0xfff, ..] => false,
-        // Global unicast is all that is left.
+        // Only global unicast remains.
         [first, ..] => (0x2000..=0x3fff).contains(&first),
     }
 }
 
-/// What a file asks for beyond what the user's own configuration allows, or what no folder may ask for.
+/// A request of a file beyond the user's own configuration, or one that no folder may make.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SandboxError {
     /// A host that is not allowed.
@@ -256,7 +256,7 @@ pub enum SandboxError {
     Network {
         /// Who asks.
         place: String,
-        /// What for.
+        /// The requested target.
         target: NetworkTarget,
     },
     /// An address of this machine or of a private network.
@@ -266,7 +266,7 @@ pub enum SandboxError {
     Private {
         /// Who asks.
         place: String,
-        /// What for.
+        /// The requested target.
         target: NetworkTarget,
     },
     /// A path that is not allowed.
@@ -278,7 +278,7 @@ pub enum SandboxError {
         place: String,
         /// `read` or `write`.
         what: &'static str,
-        /// What for.
+        /// The requested path.
         path: String,
     },
 }
@@ -294,35 +294,35 @@ impl Sandbox {
         self.level != SandboxLevel::Off
     }
 
-    /// This, held to a floor. `place` says in messages who asks, `agent` whose own service it may reach where the floor does
-    /// not say.
+    /// This, limited by a floor. `place` names the requester in messages; `agent` is the agent whose own service is allowed if
+    /// the floor has no list.
     ///
     /// # Errors
-    /// [`SandboxError`] where this asks for more than the floor allows.
+    /// [`SandboxError`] if this asks for more than the floor allows.
     pub fn held_to(
         self,
         floor: &Sandbox,
         place: &str,
         agent: Option<&AgentKind>,
     ) -> Result<Sandbox, SandboxError> {
-        // Without a floor, a workflow that the user starts says what its roles may.
+        // Without a floor, a workflow that the user starts determines the permissions of its roles.
         let unlisted = floor.is_on().then(|| agent.map(AgentKind::services).unwrap_or_default());
         self.expect_within(floor, unlisted.as_ref(), place)?;
         Ok(self.joined_with(floor))
     }
 
-    /// This, of the file of a folder, over what the user's own file says. The folder may be a stranger's: its lists name a part of what
-    /// the user's file lists, whatever the level there, since the command line or the workflow may raise the level.
+    /// This, of the file of a folder, over the user's own file. The folder may be untrusted: its lists name a part of the
+    /// user's lists, at any level of the user's file, since the command line or the workflow may raise the level.
     ///
     /// # Errors
-    /// [`SandboxError`] where this asks for something that the user's file does not list.
+    /// [`SandboxError`] if this asks for something that the user's file does not list.
     pub fn of_folder_over(self, user: &Sandbox, place: &str) -> Result<Sandbox, SandboxError> {
         self.expect_within(user, Some(&Vec::new()), place)?;
         Ok(self.joined_with(user))
     }
 
-    /// Refuses what a floor does not list. If it has no list, `unlisted` is all that may be reached, and no path is allowed; without that,
-    /// everything is.
+    /// Refuses entries that a floor does not list. If the floor has no list, only `unlisted` may be reached, and no path is
+    /// allowed; if `unlisted` is absent too, everything is.
     fn expect_within(
         &self,
         floor: &Sandbox,
@@ -356,13 +356,13 @@ impl Sandbox {
         Ok(())
     }
 
-    /// With the level, the lists and what is hidden of a floor, where this says less.
+    /// With the level, the lists and the hidden paths of a floor, if this has less.
     fn joined_with(self, floor: &Sandbox) -> Sandbox {
         let mut joined = self;
         joined.level = joined.level.max(floor.level);
         joined.network = joined.network.or_else(|| floor.network.clone());
-        // What the user's file lists itself leads where its user says. Another file's list is compared with it by text here, and by where
-        // both lead at each making of a boundary.
+        // The entries of the user's own list lead to any place that the user names. Another file's list is compared with it by
+        // text here, and by the target of both at each creation of a boundary.
         let of_user =
             |own: &Option<Vec<String>>, within: &Option<Vec<String>>, listed: &Option<Vec<String>>| {
                 within.clone().or_else(|| own.as_ref().and(listed.clone()))
@@ -377,14 +377,14 @@ impl Sandbox {
         joined
     }
 
-    /// What an agent of this kind may connect to.
+    /// The network targets of an agent of this kind.
     pub fn targets(&self, agent: &AgentKind) -> Vec<NetworkTarget> {
         self.network.clone().unwrap_or_else(|| agent.services())
     }
 }
 
 impl AgentKind {
-    /// Where the model of an agent is that is known by name: what it cannot work without.
+    /// The addresses of the model of a known agent: it cannot work without them.
     pub fn services(&self) -> Vec<NetworkTarget> {
         let named = |name: &str| match self {
             AgentKind::Acp { command } => {
@@ -406,7 +406,7 @@ impl AgentKind {
     }
 }
 
-/// The model, and where a subscription's credentials are renewed.
+/// The model, and the service that renews a subscription's credentials.
 const ANTHROPIC: &[&str] = &["api.anthropic.com", "console.anthropic.com", "platform.claude.com"];
 /// The same of Codex.
 const OPENAI: &[&str] = &["api.openai.com", "chatgpt.com", "auth.openai.com"];
@@ -415,10 +415,10 @@ const GOOGLE: &[&str] =
     &["generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com"];
 
 impl Workflow {
-    /// Every role held to a floor.
+    /// Every role limited by a floor.
     ///
     /// # Errors
-    /// [`SandboxError`] where a role asks for more than the floor allows.
+    /// [`SandboxError`] if a role asks for more than the floor allows.
     pub fn confined(mut self, floor: &Sandbox) -> Result<Self, SandboxError> {
         for (name, role) in &mut self.roles {
             let own = std::mem::take(&mut role.sandbox);
@@ -427,14 +427,14 @@ impl Workflow {
         Ok(self)
     }
 
-    /// These files stay as they are while confined agents work, where they lie in their tree.
+    /// These files stay unchanged while confined agents work, if they are in the agents' tree.
     pub fn protect(&mut self, files: &[String]) {
         for role in self.roles.values_mut().filter(|role| role.sandbox.is_on()) {
             role.sandbox.protect.extend_from_slice(files);
         }
     }
 
-    /// What agents of any confined role may write beyond their trees.
+    /// The paths beyond their trees that agents of any confined role may write.
     pub fn writable_by_agents(&self) -> Vec<String> {
         let roles = self.roles.values().filter(|role| role.sandbox.is_on());
         let mut paths: Vec<String> =
@@ -444,8 +444,8 @@ impl Workflow {
         paths
     }
 
-    /// What commands of the workflow (`verify`, `setup`, `[notify]`) are confined to: they run what any role may have written,
-    /// so they may do what every confined role may do, and no more.
+    /// The confinement of the workflow's commands (`verify`, `setup`, `[notify]`): they run files that any role may have
+    /// written, so they may do what every confined role may do, and no more.
     pub fn command_sandbox(&self) -> Sandbox {
         let mut confined = self.roles.values().filter(|role| role.sandbox.is_on());
         let Some(first) = confined.next() else { return Sandbox::default() };

@@ -1,4 +1,4 @@
-//! Files with names in several places (hard links), of which agents write one: what a run was told of them when it began.
+//! Files with names in several places (hard links), of which agents can write one: the run's record of them from its start.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ const WAYS: [(&str, &str); 4] = [
 /// The way for all others.
 const ANY_WAY: &str = "`cp FILE COPY && mv COPY FILE`";
 
-/// Files that agents can write and that have further names in places that agents cannot write: what is written into one of them changes
+/// Files that agents can write and that have further names in places that agents cannot write: a change to one of them appears
 /// there as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedFiles {
@@ -24,13 +24,13 @@ pub struct SharedFiles {
     pub files: u64,
     /// Some of them, from different folders: relative to the work tree, or whole paths elsewhere.
     pub examples: Vec<String>,
-    /// How many entries were looked at, if there are more than that.
+    /// Number of examined entries, if there are more than that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only_first: Option<u64>,
 }
 
 impl SharedFiles {
-    /// Whether a person is to know of it.
+    /// Whether the user must be informed about it.
     pub fn is_worth_telling(&self) -> bool {
         self.files > 0 || self.only_first.is_some()
     }

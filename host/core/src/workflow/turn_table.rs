@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::ids::RoleName;
 use crate::workflow::Mode;
 
-/// Turns of one role, in the order of [`MODES`]; `None` where the role does not appear in the mode.
+/// Turns of one role, in the order of [`MODES`]; `None` if the role does not appear in the mode.
 pub type TurnTableRow = (&'static str, [Option<u32>; 5]);
 
 /// The columns of the table.
@@ -43,7 +43,7 @@ pub const TABLE: [TurnTableRow; 18] = [
     ("explorer",          [t(10), t(10), t(10),   t(10),   t(10)]),
 ];
 
-/// Roles that do the same work at different depths: where a mode has no cell for one, it has one for another.
+/// Roles that do the same work at different depths: if a mode has no cell for one, it has one for another.
 const FAMILIES: [&[&str]; 5] = [
     &["executor", "executor-lite"],
     &["reviewer", "reviewer-lite", "reviewer-deep"],
@@ -59,9 +59,9 @@ pub fn base_turns(role: &str, mode: Mode) -> Option<u32> {
     cells[column]
 }
 
-/// The turns a role has in a mode: its own, else those of the one in its family that this mode uses, so that `executor` in
-/// `eco` gets the 15 turns of `executor-lite`. `over` are cells of this mode that the workflow has its own values for.
-/// `None` where the whole family has none.
+/// The turns of a role in a mode: its own, else those of the one in its family that this mode uses, so that `executor` in `eco`
+/// gets the 15 turns of `executor-lite`. `over` are the workflow's own values for cells of this mode. `None` if the whole
+/// family has none.
 pub fn turns_for(role: &str, mode: Mode, over: &BTreeMap<RoleName, u32>) -> Option<u32> {
     let own = |role: &str| over.get(&RoleName::from(role)).copied().or_else(|| base_turns(role, mode));
     own(role).or_else(|| {

@@ -14,13 +14,13 @@ use crate::scenario::SimulationRates;
 #[derive(Clone, Debug)]
 pub(crate) struct ModelAgent {
     pub(crate) spec: SpawnSpec,
-    /// What it was about to say before the newest prompt or interruption, it does not say any more.
+    /// Events from before the newest prompt or interruption are dropped.
     pub(crate) epoch: u32,
     pub(crate) turns: u32,
     used_tokens: u64,
 }
 
-/// What an agent does next.
+/// The next event of an agent.
 #[derive(Clone, Debug)]
 pub(crate) enum AgentMove {
     Say(AgentEvent),
@@ -30,7 +30,7 @@ pub(crate) enum AgentMove {
     Exit(ProcessExit),
 }
 
-/// What becomes of a prompt.
+/// The possible reactions to a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PromptBehavior {
     Finish,
@@ -75,7 +75,7 @@ impl ModelAgent {
         Self { spec, epoch: 0, turns: 0, used_tokens: 100 }
     }
 
-    /// What it does with a prompt, and how long after it.
+    /// Its reaction to a prompt, and the time of each event after it.
     pub(crate) fn answer(
         &mut self,
         kind: PromptKind,
@@ -127,13 +127,13 @@ impl ModelAgent {
                 acts.end(rng, "done");
             }
             PromptBehavior::HandOff => {
-                // Its handoff takes back what it reported before.
+                // Its handoff revokes its earlier reports.
                 let said = if rng.percent(30) { ObjectiveStatus::Done } else { ObjectiveStatus::InProgress };
                 focus.iter().for_each(|id| acts.report(rng, stands(id, said)));
                 acts.report(rng, AgentReport::HandoffWrite(Box::new(handoff(focus))));
                 acts.end(rng, "handoff");
             }
-            // Both end as if all were well: what they report is against it.
+            // Both end normally: their reports contradict that.
             PromptBehavior::Fail => {
                 focus.iter().for_each(|id| acts.report(rng, stands(id, ObjectiveStatus::Failed)));
                 acts.end(rng, "done");

@@ -10,17 +10,17 @@ use baton_core::{Action, ActionOutcome, ObjectiveId, PhaseId, WorktreeName};
 use crate::rng::SimulationRng;
 use crate::scenario::SimulationRates;
 
-/// Changes of the workspace that one landing meets at most: people stop typing at some time.
+/// Most changes of the workspace during one landing: the user stops typing at some time.
 const UPDATES: u32 = 3;
 
-/// What lies in a tree.
+/// The content of a tree.
 #[derive(Clone, Debug, Default)]
 struct TreeContents {
     /// Objectives whose work is in it.
     pieces: BTreeSet<ObjectiveId>,
     /// Trees that were merged into it.
     merged: BTreeSet<WorktreeName>,
-    /// A merge of this tree stands open in it; resolved, or not.
+    /// An open merge of this tree in it; resolved, or not.
     open: Option<(WorktreeName, bool)>,
     updates: u32,
 }
@@ -46,7 +46,7 @@ impl ModelTrees {
         Self { git, trees, ..Self::default() }
     }
 
-    /// What is in the workspace.
+    /// The objectives whose work is in the workspace.
     pub(crate) fn workspace(&self) -> &BTreeSet<ObjectiveId> {
         &self.trees[&WorktreeName::workspace()].pieces
     }
@@ -70,7 +70,7 @@ impl ModelTrees {
         Ok(())
     }
 
-    /// What a measurement finds: the work of an objective is in the files that it names.
+    /// The result of a measurement: the work of an objective is in the files that it names.
     pub(crate) fn facts(
         &self,
         tree: &WorktreeName,
@@ -92,7 +92,7 @@ impl ModelTrees {
         }
     }
 
-    /// An agent resolved the merge that stands open there, where one does.
+    /// An agent resolved the open merge, if there is one.
     pub(crate) fn resolve(&mut self, tree: &WorktreeName) {
         if let Some(TreeContents { open: Some((_, resolved)), .. }) = self.trees.get_mut(tree) {
             *resolved = true;
@@ -103,7 +103,7 @@ impl ModelTrees {
         self.trees.get(tree).is_some_and(|place| matches!(place.open, Some((_, false))))
     }
 
-    /// Performs what is done with trees; an error is a broken promise of core.
+    /// Performs the actions on trees; an error is a broken promise of core.
     pub(crate) fn perform(
         &mut self,
         action: &Action,
@@ -189,7 +189,7 @@ impl ModelTrees {
         Ok(ActionOutcome::Committed { commit, missing, ignored: Vec::new(), unseen: Vec::new() })
     }
 
-    /// What commands and reviewers leave behind: now and then a file more, seldom one that they changed or took away.
+    /// The files that commands and reviewers leave behind: sometimes an additional file, seldom a changed or removed one.
     fn restore(
         &mut self,
         tree: &WorktreeName,

@@ -21,7 +21,7 @@ use reports::Reports;
 /// The phases of a view, by their id.
 type PhaseRows = BTreeMap<PhaseId, PhaseSummary>;
 
-/// What was seen so far.
+/// The observations so far.
 #[derive(Debug)]
 pub(crate) struct RunChecks {
     workflow: Workflow,
@@ -31,24 +31,24 @@ pub(crate) struct RunChecks {
     live: BTreeMap<SessionId, SpawnSpec>,
     /// Objectives that were said to be done.
     done: BTreeSet<ObjectiveId>,
-    /// Phases whose work was found not to be good enough: it may be looked at again.
+    /// Phases whose work was found not to be good enough: it may be reviewed again.
     unhappy: BTreeSet<PhaseId>,
-    /// Phases that were granted a fresh start, by a person or a loop.
+    /// Phases that were granted a fresh start, by the user or a loop.
     forgiven: BTreeSet<PhaseId>,
     /// How often their work was found not to be good enough since then: by commands, and by reviewers.
     failures: BTreeMap<PhaseId, [u32; 2]>,
-    /// How often the loop that ends in a phase was walked, since a person last wanted it tried again.
+    /// How often the loop that ends in a phase was walked since the user last asked for a retry.
     walked: BTreeMap<PhaseId, u32>,
-    /// Parts in conflict, by the phase that they are of; and those that a person left apart.
+    /// Parts in conflict, by their phase; and those that the user left unmerged.
     conflicts: BTreeMap<PhaseId, PhaseId>,
     apart: BTreeSet<PhaseId>,
-    /// Parts whose work came together, by the tree where it did.
+    /// Parts whose work was merged, by the tree of the merge.
     merged: BTreeMap<WorktreeName, Vec<PhaseId>>,
     /// The last commit of a phase's work.
     commits: BTreeMap<PhaseId, String>,
-    /// Whether what came together passed a verification since it last changed.
+    /// Whether the merged work passed a verification since it last changed.
     verified: BTreeMap<PhaseId, bool>,
-    /// What agents said of objectives and left for their successors.
+    /// The reports of agents about objectives, and their handoffs.
     reports: Reports,
     /// The view before, and the questions in it.
     before: PhaseRows,
@@ -101,7 +101,7 @@ impl RunChecks {
         }
         self.hear(&stamped.input)?;
         for intent in intents {
-            // What earlier versions did not tell takes no number.
+            // Notices that earlier versions did not have take no number.
             let is_told = matches!(intent.action, Action::Notify(_)) && intent.id == self.last_intent;
             if intent.id <= self.last_intent && !is_told {
                 return Err(format!("intent {} comes after {}", intent.id, self.last_intent));
@@ -129,7 +129,7 @@ impl RunChecks {
         self.before = view.phases.into_iter().map(|row| (row.id.clone(), row)).collect();
     }
 
-    /// What an input says of the world.
+    /// The facts about the world in an input.
     fn hear(&mut self, input: &Input) -> Result<(), String> {
         match input {
             Input::SessionEnded { session, .. } => _ = self.live.remove(session),
@@ -186,7 +186,7 @@ impl RunChecks {
             }
             (Action::Land { phase, .. }, ActionOutcome::Updated | ActionOutcome::Conflicted { .. })
             | (Action::CommitWorktree { phase, .. }, ActionOutcome::Conflicted { .. }) => {
-                // A loop that begins again lands first; what had changed there is verified once more.
+                // A loop that begins again lands first; changes there are verified again.
                 let closes_loop = |spec: &PhaseSpec| spec.id == phase && spec.repeat.is_some();
                 if self.workflow.phases.iter().any(closes_loop) {
                     self.failures.remove(&phase);
@@ -232,7 +232,7 @@ impl RunChecks {
                 self.forked(phase, sub_phases, rows)?;
             }
             ProgressEvent::Finished { ending: RunOutcome::Done } => {
-                // What the host made for a phase, a person may leave: whether it is good enough was asked apart.
+                // The user may leave a phase that the host made: the question whether the work is good enough is separate.
                 let asked_for =
                     |row: &&PhaseSummary| matches!(row.origin, PhaseOrigin::Workflow | PhaseOrigin::Split);
                 let open = rows.values().filter(asked_for).find(|row| row.status != PhaseStatus::Done);
@@ -261,7 +261,7 @@ impl RunChecks {
         self.forgiven.insert(phase);
     }
 
-    /// The loop opens phases again, and says so.
+    /// The loop opens phases again, and notifies that.
     fn begin_again(&mut self, from: &PhaseId, by: &PhaseId) -> Result<(), String> {
         let place = |id: &PhaseId| self.workflow.phases.iter().position(|phase| phase.id == *id);
         let (Some(first), Some(last)) = (place(from), place(by)) else {
@@ -287,7 +287,7 @@ impl RunChecks {
         if wanted == found { Ok(()) } else { Err(format!("the parts of {id} hold {found:?} of {wanted:?}")) }
     }
 
-    /// What is to be done.
+    /// The actions of core.
     fn wanted(&mut self, action: &Action, rows: &PhaseRows) -> Result<(), String> {
         match action {
             Action::Spawn(spec) => {
@@ -332,7 +332,7 @@ impl RunChecks {
         }
     }
 
-    /// D3: nothing but what was committed last, before it was verified and reviewed, is merged or lands.
+    /// D3: only the last commit, made before verification and review, is merged or lands.
     fn is_the_commit(&self, phase: &PhaseId, commit: Option<&String>) -> Result<(), String> {
         match (commit, self.commits.get(phase)) {
             (Some(commit), last) if last != Some(commit) => {
@@ -342,7 +342,8 @@ impl RunChecks {
         }
     }
 
-    /// D12: a part is merged when a command has checked each of its objectives, or a reviewer was content, or a person left the review.
+    /// D12: a part is merged when a command has checked each of its objectives, or a reviewer was content, or the user skipped
+    /// the review.
     fn looked_at(&self, row: &PhaseSummary, rows: &PhaseRows) -> Result<(), String> {
         let all = || self.workflow.phases.iter().flat_map(|phase| &phase.objectives);
         let is_checked = |id: &ObjectiveId| all().any(|one| one.id == *id && one.verify.is_some());
@@ -357,7 +358,7 @@ impl RunChecks {
         match row.score {
             _ if !is_wanted || is_left_unreviewed(&row.id, rows) => Ok(()),
             Some(score) if score >= enough => Ok(()),
-            // An agent that gives no score holds nothing up where the workflow names no reviewer.
+            // An agent that gives no score blocks nothing if the workflow names no reviewer.
             None if review.is_none() => Ok(()),
             score => Err(format!("{} is merged, and its review gave {score:?} of {enough}", row.id)),
         }
@@ -367,7 +368,7 @@ impl RunChecks {
         self.workflow.phases.iter().flat_map(|phase| &phase.objectives).any(|objective| objective.id == *id)
     }
 
-    /// A session gets what is left of the turns of its phase.
+    /// A session gets the remaining turns of its phase.
     fn granted(&self, spec: &SpawnSpec, rows: &PhaseRows) -> Result<(), String> {
         let row = rows.get(&spec.phase).ok_or(format!("a session for {}, which is no phase", spec.phase))?;
         if row.max_turns == 0 || self.forgiven.contains(&spec.phase) {
@@ -394,7 +395,7 @@ impl RunChecks {
         });
         let is_whole =
             parts.iter().all(|row| row.status == PhaseStatus::Done && !self.apart.contains(&row.id));
-        // Where a loop begins again, it begins with what there is.
+        // A loop begins again with the existing work.
         let begins_again = spec.is_some_and(|spec| spec.repeat.is_some()) && self.unhappy.contains(phase);
         if is_verified && is_whole && !begins_again && self.verified.get(phase) != Some(&true) {
             return Err(format!("{phase} lands unverified"));
@@ -412,7 +413,7 @@ fn root<'a>(id: &'a PhaseId, rows: &'a PhaseRows) -> &'a PhaseId {
     at
 }
 
-/// A person has said that it need not be reviewed.
+/// The user has decided that it need not be reviewed.
 fn is_left_unreviewed(id: &PhaseId, rows: &PhaseRows) -> bool {
     let mut reviews =
         rows.values().filter(|row| row.origin == PhaseOrigin::Review && row.parent.as_ref() == Some(id));

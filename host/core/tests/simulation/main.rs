@@ -72,7 +72,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// B9, B10, D1–D4, D8: whatever happens, every promise of `invariants.rs` is kept.
+/// B9, B10, D1–D4, D8: in every case, every promise of `invariants.rs` is kept.
 #[test]
 fn every_promise_is_kept_whatever_happens() {
     if let Some(seed) = number("BATON_SIM_SEED") {

@@ -1,4 +1,4 @@
-//! A policy as plain as can be, that a die makes answer anything at all. What core does with nonsense is the point.
+//! A very simple policy that sometimes gives random answers, to test how core handles nonsense.
 
 use baton_core::decision::{
     Assessment, CompactionAction, CompactionDecision, CompletionDecision, Decision, DecisionSource, Fault,
@@ -121,7 +121,7 @@ fn assess(seen: &SessionObservation, now: UnixMs, rng: &mut SimulationRng) -> As
     Assessment { verdict, evidence: Vec::new(), warning, reason: format!("it said {code:?}") }
 }
 
-/// It believes most that say so: what was reported against it is for core to hold on to. Now and then it believes a part.
+/// It accepts most reports of "done", although core must remember reports against them. Sometimes it accepts only a part.
 fn done(seen: &SessionObservation, rng: &mut SimulationRng) -> Vec<ObjectiveId> {
     let says_done = last_code(seen) == "done";
     let believed = |_: &&ObjectiveView| says_done && rng.percent(80);

@@ -1,4 +1,4 @@
-//! What a seed stands for: a workflow, and the temper of everybody in it. Says nothing of what happens then.
+//! The scenario of a seed: a workflow, and the behaviour of every actor in it. The events are decided later.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::rng::SimulationRng;
 /// Whose quota the roles use.
 const PROVIDERS: [&str; 2] = ["north", "south"];
 
-/// How everybody in the world is, in percent, unless it says otherwise.
+/// The behaviour of every actor, in percent unless noted otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct SimulationRates {
     /// There is a git work tree.
     pub(crate) git: bool,
-    /// What agents do with a prompt, by weight, in the order of `agents::PromptBehavior`.
+    /// Reactions of agents to a prompt, by weight, in the order of `agents::PromptBehavior`.
     pub(crate) agents: [u32; WAYS],
     /// Agents report an objective before the prompt in which they did it ends.
     pub(crate) reports: u32,
@@ -27,9 +27,9 @@ pub(crate) struct SimulationRates {
     pub(crate) splits: u32,
     /// A policy makes room at a boundary.
     pub(crate) compacts: u32,
-    /// A policy answers anything at all, whatever was asked.
+    /// A policy gives a random answer to any question.
     pub(crate) wild: u32,
-    /// There is no answer but a fault.
+    /// A policy gives a fault in place of an answer.
     pub(crate) faults: u32,
     /// A verification fails.
     pub(crate) red: u32,
@@ -47,7 +47,7 @@ pub(crate) struct SimulationRates {
     pub(crate) crashes: u32,
     /// The host is asked to stop, likewise.
     pub(crate) stops: u32,
-    /// Questions that a person answers with another try, before it gives up.
+    /// Questions that the user answers with a retry, before giving up.
     pub(crate) patience: u32,
     /// Whether the user answers questions at all.
     pub(crate) attended: bool,

@@ -1,6 +1,6 @@
 //! Counts over many runs. Judges nothing but whether enough was seen.
 
-/// What was seen, so that a simulation that simulates nothing does not pass.
+/// Counts of observed events, so that a simulation that simulates nothing does not pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SimulationCounts {
     pub(crate) runs: u64,

@@ -1,5 +1,5 @@
-//! The last things that happened, so that a seed that fails can be understood. Prints nothing by itself. Writing them down
-//! takes longer than the things themselves, so it is done once a seed has failed: it then fails again.
+//! The last events, so that a failing seed can be understood. Prints nothing by itself. Formatting them takes longer than the
+//! events themselves, so it is done only once a seed has failed: it then fails again.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use baton_core::{Action, Input, Intent, JournaledInput};
 
 /// Lines that are kept unless all are asked for.
 pub(crate) const LINES: usize = 60;
-/// Of a line, so much.
+/// Characters that are kept of a line.
 const WIDTH: usize = 220;
 
 /// The tail of a story.

@@ -1,5 +1,5 @@
-//! The world around a run, in virtual time: everything that a host does is an entry of a queue, and a host that dies
-//! takes with it what was under way. Whether what happens is right is said in `invariants.rs`.
+//! The world around a run, in virtual time: every act of a host is an entry of a queue, and when a host dies, its pending acts
+//! are lost. `invariants.rs` decides whether the events are right.
 
 mod effects;
 
@@ -23,14 +23,14 @@ use crate::trace::Trace;
 
 /// Inputs of one run at most. The longest runs of the published seeds take a tenth of it.
 const INPUTS_MAX: usize = 60_000;
-/// Ticks on end at most that lead to nothing: a deadline that is named again and again is no progress.
+/// Most consecutive ticks without an effect: a deadline that is named repeatedly is not progress.
 const IDLE_TICKS_MAX: u32 = 50;
 /// Crashes, and stops, of a run at most.
 const DEATHS_MAX: u32 = 5;
 /// A host does not tick faster.
 const TICK_FLOOR: DurationMs = DurationMs(20);
 
-/// What happens at a time.
+/// An event at a time.
 enum ScheduledItem {
     /// The host hears this.
     Take(Input),
@@ -38,7 +38,7 @@ enum ScheduledItem {
     Perform(Intent),
     /// An agent does this, if nothing has changed its mind.
     Agent(SessionId, u32, AgentMove),
-    /// A person looks at this question. People outlive hosts.
+    /// The user looks at this question. Users outlive hosts.
     Person(ActionId),
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct SimulationWorld<'a> {
     temper: SimulationRates,
     workflow: Workflow,
     journal: Vec<(JournaledInput, Vec<Intent>)>,
-    /// So many entries of it are on disk for certain.
+    /// Number of its entries that are certainly on disk.
     durable: usize,
     queue: BTreeMap<(UnixMs, u64), ScheduledItem>,
     order: u64,
@@ -97,7 +97,7 @@ impl<'a> SimulationWorld<'a> {
         }
     }
 
-    /// From the first input to where nothing moves any more.
+    /// From the first input until nothing moves any more.
     pub(crate) fn go(mut self) -> Result<SimulationCounts, String> {
         self.take(Input::Started {
             run: "r1".into(),
@@ -115,7 +115,7 @@ impl<'a> SimulationWorld<'a> {
         self.rest()
     }
 
-    /// False where nothing is left to happen.
+    /// False if no event is left.
     fn step(&mut self) -> Result<bool, String> {
         if self.deaths < DEATHS_MAX && self.run.ending().is_none() {
             if self.rng.within(0, 9_999) < self.temper.crashes.into() {
@@ -161,7 +161,7 @@ impl<'a> SimulationWorld<'a> {
         }
     }
 
-    /// One input: stamped, applied, checked, written down; what follows from it is due.
+    /// One input: stamped, applied, checked, journaled; its intents are scheduled.
     fn take(&mut self, input: Input) -> Result<(), String> {
         self.seq += 1;
         self.now = self.now + DurationMs(1);
@@ -171,7 +171,7 @@ impl<'a> SimulationWorld<'a> {
         intents.iter().for_each(|intent| self.trace.intent(intent));
         self.seq += intents.len() as u64;
         self.count(&intents);
-        // Most of what agents say changes nothing that is looked at.
+        // Most events of agents change nothing that is checked.
         let view = if intents.iter().all(is_chatter) { None } else { self.run.view(self.now) };
         self.checks.see(&stamped, &intents, view)?;
         self.idle_ticks *= u32::from(intents.is_empty());
@@ -221,7 +221,7 @@ impl<'a> SimulationWorld<'a> {
         for (at, due) in std::mem::take(&mut self.queue) {
             match due {
                 ScheduledItem::Person(_) => _ = self.queue.insert(at, due),
-                // What an agent put into its inbox before it died is read by the next host.
+                // The next host reads reports that an agent wrote into its inbox before it died.
                 ScheduledItem::Take(input @ Input::Reported { .. }) if self.rng.percent(50) => {
                     mail.push(input)
                 }
@@ -249,7 +249,7 @@ impl<'a> SimulationWorld<'a> {
         Ok(())
     }
 
-    /// Folding what is kept of the journal gives the same intents again.
+    /// Folding the journaled part gives the same intents again.
     fn refold(&self) -> Result<Run, String> {
         let mut run = Run::new();
         for (stamped, intents) in &self.journal {
@@ -309,7 +309,7 @@ impl<'a> SimulationWorld<'a> {
         Ok(self.tally)
     }
 
-    /// What agents really did is where the run began.
+    /// The agents' actual work is in the place where the run began.
     fn nothing_is_lost(&self) -> Result<(), String> {
         let asked = self.workflow.phases.iter().flat_map(|phase| &phase.objectives);
         for objective in asked {

@@ -1,7 +1,7 @@
-//! From the shape of a file to the model, with the checks that no schema can say. Opens no file.
+//! From the schema of a file to the model, with the checks that no schema can express. Opens no file.
 //!
-//! This is the order of it; the checks themselves are beside it, by topic: `roles`, `modes`, `graph`, `phases`, `limits`,
-//! `policies`, `paths`.
+//! This file has the order; the checks themselves are in files next to it, by topic: `roles`, `modes`, `graph`, `phases`,
+//! `limits`, `policies`, `paths`.
 
 use std::path::Path;
 
@@ -16,11 +16,11 @@ use crate::workflow::{
     RunLimits, TickedPlan, Workflow, WorkspaceChoice, branch_name_error,
 };
 
-/// Gives the text of a file that the workflow names, or says why not.
+/// Returns the text of a file that the workflow names, or the reason why it cannot.
 pub(super) type FileReader<'r> = dyn FnMut(&str) -> Result<String, String> + 'r;
 
-/// Makes the model, and gives apart from it what the file says of policies for the whole run. What it returns is only good
-/// where no problem was added.
+/// Builds the model, and returns separately the file's policies for the whole run. The result is only valid if no problem was
+/// added.
 pub(super) fn check(
     mut shape: WorkflowSchema,
     base: &str,
@@ -82,24 +82,24 @@ pub(super) fn check(
     (workflow, said)
 }
 
-/// A path of the file, from the folder that the file lies in. `Path::join` only joins text; nothing is opened.
+/// A path of the file, resolved from the file's folder. `Path::join` only joins text; nothing is opened.
 pub(super) fn join(base: &str, path: &str) -> String {
     Path::new(base).join(path).to_string_lossy().into_owned()
 }
 
-/// The role of a phase, where it names one.
+/// The role of a phase, or the default role.
 pub(super) fn role_of(phase: &PhaseSchema) -> &str {
     phase.role.as_ref().map_or(EXECUTOR, |role| role.get())
 }
 
-/// Who plays a role that names no agent, and what says so.
+/// The agent of a role that names none, and the source of this choice.
 pub(super) struct AgentDefault {
     pub(super) agent: AgentKind,
     pub(super) place: AgentSource,
 }
 
 impl AgentDefault {
-    /// A role of which nothing is said.
+    /// A role with only defaults.
     pub(super) fn role(&self) -> Role {
         Role { set_by: self.place, ..Role::of(self.agent.clone()) }
     }

@@ -1,4 +1,4 @@
-//! What a workflow file need not say: names, ids, titles and the goal, made of what it says. Opens no file.
+//! Values that a workflow file may omit: names, ids, titles and the goal, derived from the rest. Opens no file.
 //!
 //! The same file always gives the same ids: a resumed run is recognised by them.
 
@@ -9,13 +9,13 @@ use super::diagnostic::Diagnostics;
 use super::schema::{LocatedValue, ObjectiveSchema, PhaseSchema, WorkflowSchema};
 use super::values::is_id;
 
-/// Characters of an id that is derived: it is a column of a table, and a word that people type.
+/// Characters of a derived id: it is a column of a table, and a word that people type.
 const DERIVED_CHARS_MAX: usize = 24;
-/// Characters of a title that is made of what is to be done first.
+/// Characters of a title that is made of the first words of a task.
 const TITLE_CHARS_MAX: usize = 72;
-/// Words that tell two ids apart in no language that people write ids in.
+/// Words that do not help to distinguish two ids in the languages in which people write ids.
 const FILLER_WORDS: [&str; 6] = ["a", "an", "the", "its", "own", "their"];
-/// Words after which another one is expected: a cut behind one of them leaves half a phrase.
+/// Words after which another one is expected: a cut after one of them leaves half a phrase.
 const DANGLING_WORDS: [&str; 24] = [
     "about", "all", "and", "as", "at", "before", "but", "by", "every", "for", "from", "in", "into", "of",
     "on", "or", "so", "that", "to", "under", "until", "when", "which", "with",
@@ -23,7 +23,7 @@ const DANGLING_WORDS: [&str; 24] = [
 /// How a workflow is called whose file has a name that cannot be an id.
 const DEFAULT_NAME: &str = "workflow";
 
-/// Fills in what the file does not say.
+/// Fills in the omitted values.
 pub(super) fn derive(shape: &mut WorkflowSchema, problems: &mut Diagnostics<'_>) {
     if shape.name.is_absent() {
         let name = name_of(problems.origin());
@@ -45,7 +45,7 @@ pub(super) fn derive(shape: &mut WorkflowSchema, problems: &mut Diagnostics<'_>)
     }
 }
 
-/// What the file is called, without its ending.
+/// The name of the file, without its extension.
 fn name_of(origin: &str) -> String {
     let stem = Path::new(origin).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.filter(|stem| is_id(stem));
@@ -75,7 +75,7 @@ fn merge_objective_lists(phase: &mut LocatedValue<PhaseSchema>, problems: &mut D
     }
 }
 
-/// The title of each phase that has one, or whose id is to be made of what is to be done first.
+/// The title of each phase that has one, or whose id is derived from its task.
 fn titles(phases: &[LocatedValue<PhaseSchema>]) -> Vec<Option<String>> {
     let of = |phase: &PhaseSchema| {
         let said =
@@ -137,12 +137,12 @@ fn derive_objective_ids(phases: &mut [LocatedValue<PhaseSchema>]) {
     }
 }
 
-/// The ids that the file says.
+/// The ids in the file.
 fn said<'a>(ids: impl Iterator<Item = &'a LocatedValue<String>>) -> BTreeSet<String> {
     ids.filter(|id| !id.is_absent()).map(|id| id.get().clone()).collect()
 }
 
-/// Where a phase has no id, those that wait for it know it by its title.
+/// If a phase has no id, the phases that wait for it may name it by its title.
 fn resolve_titles(phases: &mut [LocatedValue<PhaseSchema>], titles: &[Option<String>]) {
     let ids: BTreeSet<String> = phases.iter().map(|phase| phase.get().id.get().clone()).collect();
     let mut known: BTreeMap<&str, Option<String>> = BTreeMap::new();
@@ -166,7 +166,7 @@ fn resolve_titles(phases: &mut [LocatedValue<PhaseSchema>], titles: &[Option<Str
     }
 }
 
-/// Where no phase says what it waits for, each waits for the one above it, as in a plan.
+/// If no phase names its dependencies, each waits for the one above it, as in a plan.
 fn chain_phases(phases: &mut [LocatedValue<PhaseSchema>]) {
     // Two phases of one id are a mistake of their own.
     let ids: BTreeSet<&str> = phases.iter().map(|phase| phase.get().id.get().as_str()).collect();
@@ -180,8 +180,8 @@ fn chain_phases(phases: &mut [LocatedValue<PhaseSchema>]) {
     }
 }
 
-/// The first words of a text as an id; empty where it has none. It does not end in a word that waits for the next one: an agent that
-/// repeats the id leaves that out.
+/// The first words of a text as an id; empty if it has none. It does not end in a word that expects another one: an agent that
+/// repeats the id would drop that word.
 fn words(text: &str) -> String {
     let mut id: Vec<String> = Vec::new();
     let mut length = 0;
@@ -191,7 +191,7 @@ fn words(text: &str) -> String {
             .filter(|part| !part.is_empty())
             .map(str::to_ascii_lowercase)
             .collect();
-        // In a path or a name of several parts each one tells it from others: "src/a.txt".
+        // In a path or a name of several parts, each part is significant: "src/a.txt".
         let is_word = parts.len() == 1;
         for part in parts.into_iter().filter(|part| !is_word || !FILLER_WORDS.contains(&part.as_str())) {
             length += part.len() + usize::from(!id.is_empty());
@@ -211,7 +211,7 @@ fn ended(words: Vec<String>) -> String {
     words[..if kept == 0 { words.len() } else { kept }].join("-")
 }
 
-/// This id, or it with a number where it is in use.
+/// This id, or it with a number if it is in use.
 fn unused(id: String, instead: &str, taken: &mut BTreeSet<String>) -> String {
     let id = if id.is_empty() { instead.to_owned() } else { id };
     let mut free = id.clone();

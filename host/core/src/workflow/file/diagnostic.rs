@@ -1,4 +1,4 @@
-//! What is wrong with a file, and where. Knows nothing of workflows.
+//! The mistakes in a file, and their places. Independent of workflows.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,20 +13,20 @@ pub struct Diagnostic {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// The key it is about; empty where it is about the whole file.
+    /// The key it is about; empty if it is about the whole file.
     pub key: String,
-    /// What is wrong, with the key and where it stands.
+    /// The mistake, with the key and its place.
     pub what: String,
-    /// What to do; may be empty.
+    /// The correction; may be empty.
     pub hint: String,
 }
 
-/// A file that is no workflow, or no configuration.
+/// A file that is not a valid workflow or configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkflowError {
     /// Name of the file, as the caller gave it.
     pub origin: String,
-    /// What is wrong, in the order of the file; never empty, at most 20.
+    /// The mistakes, in the order of the file; never empty, at most 20.
     pub problems: Vec<Diagnostic>,
     /// How many more there are.
     pub beyond: usize,
@@ -35,7 +35,7 @@ pub struct WorkflowError {
 impl std::error::Error for WorkflowError {}
 
 impl fmt::Display for WorkflowError {
-    /// One `file:line:column: what` a mistake, its hint on the next line, indented.
+    /// One `file:line:column: what` per mistake, its hint on the next line, indented.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.problems.iter().enumerate() {
             if index > 0 {
@@ -67,7 +67,7 @@ impl<'t> Diagnostics<'t> {
         Self { origin, text, found: Vec::new() }
     }
 
-    /// What the file is called.
+    /// The name of the file in messages.
     pub(super) fn origin(&self) -> &'t str {
         self.origin
     }
@@ -102,7 +102,7 @@ impl<'t> Diagnostics<'t> {
         self.add(span.start, key, what, hint.into());
     }
 
-    /// Stops here where anything was found.
+    /// Returns an error if there are mistakes.
     pub(super) fn done(&mut self) -> Result<(), WorkflowError> {
         if self.found.is_empty() { Ok(()) } else { Err(self.take()) }
     }
@@ -118,7 +118,7 @@ impl<'t> Diagnostics<'t> {
     }
 }
 
-/// "did you mean `x`?" where one of the names is near, else the list of them.
+/// "did you mean `x`?" if one of the names is similar, else the list of them.
 pub(in crate::workflow) fn suggest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     match nearest(given, &names) {
@@ -128,7 +128,7 @@ pub(in crate::workflow) fn suggest<'a>(given: &str, names: impl IntoIterator<Ite
     }
 }
 
-/// The name that a person most likely meant.
+/// The name that the user most likely meant.
 pub(in crate::workflow) fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
     /// Below this two words have hardly a letter in common; the same bound as in clap and cargo's kin.
     const ALIKE: f64 = 0.75;

@@ -1,4 +1,4 @@
-//! How the phases of a workflow file hang together: ids, what waits for what, and loops. Opens no file.
+//! The graph of the phases of a workflow file: ids, dependencies, and loops. Opens no file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,7 +70,7 @@ impl WorkflowChecker<'_, '_> {
         }
     }
 
-    /// Where only a check is enough, everything has one (A11).
+    /// If the workflow accepts only checked objectives, each one must have a check (A11).
     pub(super) fn acceptance(
         &mut self,
         accept: Option<&LocatedValue<Acceptance>>,
@@ -92,7 +92,7 @@ impl WorkflowChecker<'_, '_> {
         }
     }
 
-    /// Loops lead back to a phase that stands earlier, are decided by something, and lie beside or within each other (B10).
+    /// Loops lead back to an earlier phase, have a check or a review, and are disjoint or nested (B10).
     pub(super) fn loops(&mut self, phases: &[LocatedValue<PhaseSchema>]) {
         let place_of = |id: &str| phases.iter().position(|phase| phase.get().id.get() == id);
         // The first and the last phase of each loop, by the order of the file.

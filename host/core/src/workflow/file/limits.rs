@@ -1,4 +1,4 @@
-//! The tables `[limits]` and `[notify]` of a workflow file, and spans of time wherever they stand. Opens no file.
+//! The tables `[limits]` and `[notify]` of a workflow file, and spans of time in any table. Opens no file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::workflow::{AgentKind, NotifySettings, Role, RunLimits};
 const HEARTBEAT_MIN: DurationMs = DurationMs(100);
 /// Longest: a longer one would not notice a silent agent in time.
 const HEARTBEAT_MAX: DurationMs = DurationMs::from_mins(60);
-/// Longest first wait before a retry; where doubling ends anyway.
+/// Longest first wait before a retry; doubling ends there as well.
 const BACKOFF_MAX: DurationMs = DurationMs::from_mins(5);
 /// A month: a greater number is a typing error.
 const WALL_TIME_MAX: DurationMs = DurationMs::from_mins(31 * 24 * 60);
@@ -22,7 +22,7 @@ const WALL_TIME_MAX: DurationMs = DurationMs::from_mins(31 * 24 * 60);
 const WALL_TIME_MIN: DurationMs = DurationMs::from_secs(1);
 
 impl WorkflowChecker<'_, '_> {
-    /// The bounds, each its default where the file does not say it.
+    /// The limits, each with its default if the file omits it.
     pub(super) fn limits(&mut self, shape: &LimitsSchema) -> RunLimits {
         let place = "in [limits]";
         let default = RunLimits::default();
@@ -46,8 +46,8 @@ impl WorkflowChecker<'_, '_> {
         }
     }
 
-    /// How many agents of a provider may work at a time. A provider of which no role says that it uses it is a slip of the
-    /// pen; the kinds of agents are always known, since `--agent` may bring any of them in.
+    /// How many agents of a provider may work at a time. A provider that no role uses is a typing mistake; the kinds of agents
+    /// are always known, since `--agent` may select any of them.
     pub(super) fn providers(
         &mut self,
         shapes: &BTreeMap<String, LocatedValue<u32>>,

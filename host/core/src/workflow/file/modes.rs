@@ -1,5 +1,5 @@
-//! What is different in a mode: `[modes.…]` and the Org files of `mode_files` (A1, A10). All of it is checked, and only that
-//! of the workflow's own mode takes effect. Opens no file: the caller's reader does.
+//! The differences of a mode: `[modes.…]` and the Org files of `mode_files` (A1, A10). All of them are checked, and only those
+//! of the workflow's own mode take effect. Opens no file: the caller's reader does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,15 +13,15 @@ use crate::workflow::org::{self, ORG_BYTES_MAX, OrgOutline, OrgProperty};
 use crate::workflow::turn_table::MODES;
 use crate::workflow::{Mode, Role};
 
-/// Before the name of a role in a property, which has `_` where the role has `-`.
+/// The prefix of a role's name in a property, which has `_` in place of the role's `-`.
 const TURNS: &str = "MAX_TURNS_";
 const CONTINUATIONS: &str = "MAX_CONTINUATIONS";
-/// The property that says which mode the others are about.
+/// The property that names the mode of the others.
 const MODE: &str = "MODE";
-/// Values by which a file says that a role has no budget in its mode, as in the table that people know.
+/// Values by which a file states that a role has no budget in its mode, as in the table that people know.
 const NO_BUDGET: [&str; 4] = ["-", "–", "—", "nil"];
 
-/// What the mode of the workflow comes to.
+/// The settings of the workflow's mode.
 #[derive(Debug, Default)]
 pub(super) struct ActiveMode {
     /// Turns by role; the file's own before those of Org files.
@@ -34,7 +34,7 @@ pub(super) struct ActiveMode {
     pub(super) providers: BTreeSet<String>,
 }
 
-/// What one Org file says of one mode.
+/// The settings of one mode in one Org file.
 #[derive(Default)]
 struct OrgMode {
     turns: BTreeMap<RoleName, (u32, usize)>,
@@ -42,7 +42,7 @@ struct OrgMode {
 }
 
 impl WorkflowChecker<'_, '_> {
-    /// Takes over into `roles` what is different in the mode, and gives the rest.
+    /// Applies the mode's differences to `roles`, and returns the rest.
     pub(super) fn modes(
         &mut self,
         mode: Mode,
@@ -117,7 +117,7 @@ impl WorkflowChecker<'_, '_> {
         said
     }
 
-    /// What an Org file says, by mode.
+    /// The settings of an Org file, by mode.
     fn mode_file(
         &mut self,
         file: &LocatedValue<String>,
@@ -154,14 +154,14 @@ impl WorkflowChecker<'_, '_> {
     }
 }
 
-/// What `[modes.…]` says of one mode.
+/// The settings of `[modes.…]` for one mode.
 struct ModeSettings {
     turns: BTreeMap<RoleName, u32>,
     continuations: Option<u32>,
     roles: BTreeMap<RoleName, Role>,
 }
 
-/// What is wrong, and what to do.
+/// The mistake, and the correction.
 type PropertyProblem = (String, String);
 
 /// Takes one property into the mode that it is about. Properties that are about something else pass.
@@ -216,7 +216,7 @@ fn take(
     }
 }
 
-/// The mode that a property is about: what `MODE` says there or above, else the name of the file.
+/// The mode of a property: the value of `MODE` there or above, else the name of the file.
 fn mode_of(outline: &OrgOutline, property: &OrgProperty, path: &str) -> Result<Mode, PropertyProblem> {
     let of_word = |word: &str| MODES.into_iter().find(|mode| mode.name().eq_ignore_ascii_case(word.trim()));
     let names = || MODES.map(Mode::name);

@@ -10,7 +10,7 @@ use super::values::path_fault;
 use crate::workflow::paths::{PathKey, PathTemplates, RESERVED_NAMES, TemplateError};
 
 impl WorkflowChecker<'_, '_> {
-    /// The templates, each its default where the file does not name it.
+    /// The templates, each with its default if the file omits it.
     pub(super) fn paths(&mut self, shape: &PathsSchema) -> PathTemplates {
         let default = PathTemplates::default();
         let mut taken: BTreeMap<String, PathKey> = BTreeMap::new();
@@ -83,13 +83,13 @@ impl WorkflowChecker<'_, '_> {
     }
 }
 
-/// Why a path cannot lie there, if so.
+/// The reason why a path is not allowed there, if so.
 fn shape_fault(key: PathKey, path: &str) -> Option<String> {
     if path.contains('\\') || path.chars().any(char::is_control) {
         return Some("has a character that no file name should have".to_owned());
     }
     let below = match key {
-        // The folder of Baton is the one place that `path_fault` keeps agents out of and that is meant for this.
+        // Agents are kept out of Baton's folder by `path_fault`, but this path belongs into it.
         PathKey::Folder => path.strip_prefix(".baton/").unwrap_or(path),
         _ => path,
     };

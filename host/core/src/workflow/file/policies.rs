@@ -1,5 +1,5 @@
-//! The tables `[policies]`, wherever one stands: which component decides what, with what set for it. Loads none, and does not
-//! know what can be set.
+//! The tables `[policies]`, in any place: the component and the settings of each decision. Loads no component, and does not
+//! know its settings.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const BUILT_IN: [&str; 2] = [BUILTIN, RULES];
 const OCI: &str = "oci://";
 /// How the name of a file of rules ends.
 const TOML: &str = ".toml";
-/// What a component can be, for messages.
+/// The forms of a component's reference, for messages.
 const REFERENCES: &str = "write the path of a component, \"rules:house.toml\" for a file of rules, \"builtin:resilience\", or \
      \"oci://host/name:tag\" for one of a registry";
 /// Why a workspace grants nothing.
@@ -74,7 +74,7 @@ impl<'a, 't> PolicyTableReader<'a, 't> {
         }
     }
 
-    /// `[roles.….policies]` and `policies` of phases, taken out of the shape. What holds once for the run is not in it.
+    /// `[roles.….policies]` and `policies` of phases, taken out of the schema. Settings of the whole run are not in them.
     pub(super) fn scoped(&mut self, shape: &mut WorkflowSchema) -> Policies {
         let mut policies = Policies::default();
         for (name, role) in &mut shape.roles {
@@ -96,7 +96,7 @@ impl<'a, 't> PolicyTableReader<'a, 't> {
         policies
     }
 
-    /// What one table says of the decisions.
+    /// The choices of one table.
     pub(super) fn layer(&mut self, place: &str, layer: ConfigLayer, shape: ChoicesSchema) -> PolicyLayer {
         let mut all = shape.all.as_ref().map(|choice| self.choice("all", place, layer, choice));
         if let Some(settings) = shape.settings {
@@ -168,7 +168,7 @@ impl<'a, 't> PolicyTableReader<'a, 't> {
         }
     }
 
-    /// A list: its first with the rest behind it. The shape has seen to how many there are.
+    /// A list: its first component with the rest after it. The schema has checked their number.
     fn chain(
         &mut self,
         key: &str,
@@ -195,7 +195,7 @@ impl<'a, 't> PolicyTableReader<'a, 't> {
         self.linked(key, place, choice, chain)
     }
 
-    /// The first with the rest behind it.
+    /// The first component with the rest after it.
     fn linked(
         &mut self,
         key: &str,
@@ -220,7 +220,7 @@ impl<'a, 't> PolicyTableReader<'a, 't> {
         PolicyChoice { then: chain.collect(), ..first }
     }
 
-    /// A component without settings beside it.
+    /// A component without settings of its own.
     fn named(
         &mut self,
         key: &str,
@@ -329,7 +329,7 @@ impl<'a, 't> PolicyTableReader<'a, 't> {
         written.strip_prefix(RULES_FILE).map(|file| join(self.base, file))
     }
 
-    /// What decides, and what is set for it by a file of rules.
+    /// The component, and its settings from a file of rules.
     fn reference(
         &mut self,
         key: &str,
@@ -343,7 +343,7 @@ impl<'a, 't> PolicyTableReader<'a, 't> {
         }
     }
 
-    /// What a file of rules says.
+    /// The settings of a file of rules.
     fn rules(
         &mut self,
         key: &str,

@@ -64,8 +64,8 @@ impl WorkflowChecker<'_, '_> {
         roles
     }
 
-    /// A role, where what is said of it stands over what it was before. With another agent, what was meant for the first
-    /// one alone goes.
+    /// A role, with its settings over those of the role before. With another agent, settings that were meant for the first one
+    /// alone are dropped.
     pub(super) fn role_over(&mut self, place: &str, before: Role, shape: RoleSchema) -> Role {
         let named = shape.agent.as_ref().map(|agent| self.agent(place, agent));
         for variable in shape.env.iter().filter(|variable| !is_variable_name(variable.get())) {
@@ -74,7 +74,7 @@ impl WorkflowChecker<'_, '_> {
             self.problems.at(variable.span(), "env", what, hint);
         }
         let before = match named {
-            // What stands in for a broken one is never played: its problem refuses the file.
+            // The replacement of an invalid one is never played, since its mistake refuses the file.
             Some(None) => before,
             Some(Some(agent)) => {
                 self.keys_fit(place, &agent, &shape);
@@ -167,7 +167,7 @@ impl WorkflowChecker<'_, '_> {
         servers
     }
 
-    /// A key that the role's agent cannot follow is refused: a setting that is silently ignored is believed.
+    /// A key that the role's agent cannot follow is refused: users trust a setting that is silently ignored.
     fn keys_fit(&mut self, place: &str, agent: &AgentKind, shape: &RoleSchema) {
         let is_process = matches!(agent, AgentKind::Process { .. });
         let program_hint = match agent.command() {
@@ -285,7 +285,7 @@ pub(super) fn is_role(name: &str, roles: &BTreeMap<RoleName, Role>) -> bool {
     roles.contains_key(&RoleName::from(name)) || turn_table::TABLE.iter().any(|(known, _)| *known == name)
 }
 
-/// What to do about a name that is no role.
+/// The correction for an unknown role.
 pub(super) fn role_hint(name: &str, roles: &BTreeMap<RoleName, Role>) -> String {
     let known = roles.keys().map(RoleName::as_str).chain(turn_table::TABLE.iter().map(|(name, _)| *name));
     let known: BTreeSet<&str> = known.collect();

@@ -8,10 +8,10 @@ use super::schema::{LocatedValue, RulesSchema};
 use crate::workflow::rules::{InvalidRuleEntry, wrong_entries};
 use crate::workflow::{GivenSetting, SettingValue};
 
-/// Reads and checks a file of rules. `origin` is what messages call it.
+/// Reads and checks a file of rules. `origin` is its name in messages.
 ///
 /// # Errors
-/// [`WorkflowError`] lists what is wrong, each with line, column, key and what to do. A file without a rule is a mistake too.
+/// [`WorkflowError`] lists the mistakes, each with line, column, key and correction. A file without a rule is a mistake too.
 pub fn rules_file(text: &str, origin: &str) -> Result<BTreeMap<String, GivenSetting>, WorkflowError> {
     let mut problems = Diagnostics::new(origin, text);
     let shape: RulesSchema = parse_document(text, "a file of rules", &rules_schema(), &mut problems)?;

@@ -7,7 +7,7 @@ use super::diagnostic::Diagnostics;
 use super::schema::{LocatedValue, SandboxSchema};
 use crate::workflow::{NetworkTarget, Sandbox};
 
-/// What may stand in a list of paths.
+/// The allowed forms in a list of paths.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PathListRule {
     /// Absolute, or from the home.
@@ -16,7 +16,7 @@ enum PathListRule {
     AbsoluteOrInTree,
 }
 
-/// The model; only good where no problem was added.
+/// The model; only valid if no problem was added.
 pub(super) fn sandbox(
     problems: &mut Diagnostics<'_>,
     place: &str,

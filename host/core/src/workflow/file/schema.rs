@@ -1,6 +1,6 @@
-//! What may stand in a workflow file, key by key: the source of its JSON Schema. Nothing is checked here.
+//! The keys of a workflow file: the source of its JSON Schema. Checks nothing.
 //!
-//! The doc comments are what an editor shows for a key, so they speak to the author of a workflow.
+//! Editors show the doc comments of the keys, so they address the author of a workflow.
 
 mod limits;
 mod modes;
@@ -34,7 +34,7 @@ use crate::workflow::{
 
 /// Phases of one workflow: its table must stay readable, and a phase with more to do is split at run time.
 pub(super) const PHASES_MAX: usize = 200;
-/// Objectives of one phase: what a policy sees of a phase stays small.
+/// Objectives of one phase: the observation of a phase must stay small.
 pub(super) const OBJECTIVES_MAX: usize = 200;
 /// Files of one objective.
 pub(super) const FILES_MAX: usize = 100;
@@ -42,7 +42,7 @@ pub(super) const FILES_MAX: usize = 100;
 pub(super) const CONTEXT_MAX: usize = 20;
 /// Characters of the heading of a section.
 pub(super) const SECTION_CHARS_MAX: usize = 120;
-/// Characters of a description: a page or two; what is longer belongs into a file that the agent reads.
+/// Characters of a description: a page or two; a longer text belongs into a file that the agent reads.
 pub(super) const TEXT_CHARS_MAX: usize = 8000;
 /// Turns of one phase: more than any window survives.
 pub(in crate::workflow) const TURNS_MAX: u32 = 10_000;
@@ -50,16 +50,16 @@ pub(in crate::workflow) const TURNS_MAX: u32 = 10_000;
 pub(super) const WINDOW_TOKENS_MIN: u64 = 500;
 /// Ten times the largest window on offer.
 pub(super) const WINDOW_TOKENS_MAX: u64 = 10_000_000;
-/// Rounds of a loop: what is not good enough by then does not become so by doing it again.
+/// Rounds of a loop: more repetitions would not help.
 pub(super) const REPEAT_MAX: u32 = 50;
 /// Files about modes: there are five modes.
 pub(super) const MODE_FILES_MAX: usize = 20;
-/// Commands of one `setup`: what needs more is a script of the project's own.
+/// Commands of one `setup`: more than these belong into a script of the project.
 pub(super) const SETUP_MAX: usize = 20;
 /// Characters of a path before its placeholders are filled: with them still a path that every file system takes.
 pub(super) const PATH_CHARS_MAX: usize = 120;
 
-/// A value with the place where it stands in the file. In the schema it is the value alone.
+/// A value with its place in the file. In the schema it is the value alone.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
 pub(super) struct LocatedValue<T>(toml::Spanned<T>);
@@ -88,17 +88,17 @@ impl<T> LocatedValue<T> {
 }
 
 impl LocatedValue<String> {
-    /// Stands for what the file does not say, until it is derived.
+    /// Stands for an omitted value until it is derived.
     fn unsaid() -> Self {
         LocatedValue(toml::Spanned::new(0..0, String::new()))
     }
 
-    /// What was made of other things, with the place of what it is the name of.
+    /// A derived value, with the place of the thing that it names.
     pub(super) fn derived(span: Range<usize>, text: String) -> Self {
         LocatedValue(toml::Spanned::new(span, text))
     }
 
-    /// Whether the file does not say it. What it says has quotation marks, and so a length.
+    /// Whether the file omits it. A value in the file has quotation marks, and so a length.
     pub(super) fn is_absent(&self) -> bool {
         self.span().is_empty()
     }
@@ -483,14 +483,14 @@ pub(super) struct ObjectiveSchema {
 }
 
 impl ObjectiveSchema {
-    /// One that is written as its description alone: the paths between its backticks are its files.
+    /// An objective that is written as its description alone: the paths between its backticks are its files.
     fn of(description: &str) -> Self {
         let named = expected_files_in(description).into_iter().take(FILES_MAX);
         let files = named.map(|path| LocatedValue::derived(0..0, path)).collect();
         Self { id: LocatedValue::unsaid(), description: description.to_owned(), files, verify: None }
     }
 
-    /// One that is written as a table.
+    /// An objective that is written as a table.
     fn of_table<'de, D: serde::Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
         Self::deserialize(table)
     }

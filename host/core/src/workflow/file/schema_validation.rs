@@ -1,8 +1,8 @@
-//! Holds a TOML document to a JSON Schema and says, with places, where it departs from it. Knows nothing of workflows.
+//! Validates a TOML document against a JSON Schema and reports the deviations with their places. Independent of workflows.
 //!
-//! serde alone would stop at the first mistake and could not say where a key stood. This understands the part of
-//! JSON Schema that schemars writes for `shape`: objects, arrays, unions, words, lengths and ranges. Patterns are
-//! checked after it, with better words than a regular expression has.
+//! serde alone would stop at the first mistake and could not name the place of a key. This supports the part of JSON Schema
+//! that schemars writes for `schema`: objects, arrays, unions, words, lengths and ranges. Patterns are checked after it, with
+//! better messages than a regular expression has.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub(super) fn validate_document(
     walk.table(document.get_ref(), document.span(), schema, &ValuePosition::default());
 }
 
-/// Where a value stands, in the words of the file.
+/// The place of a value, in the words of the file.
 #[derive(Clone, Default)]
 struct ValuePosition {
     /// Dotted keys of the tables on the way, without indices.
@@ -40,7 +40,7 @@ impl ValuePosition {
         ValuePosition { key: key.to_owned(), ..self.clone() }
     }
 
-    /// This value itself, as the table that its keys stand in.
+    /// This value itself, as the table of its keys.
     fn inside(&self) -> ValuePosition {
         if self.key.is_empty() {
             return self.clone();
@@ -53,7 +53,7 @@ impl ValuePosition {
         }
     }
 
-    /// One element of this list: known by its id where it has one, else by its number from 1.
+    /// One element of this list: named by its id if it has one, else by its number from 1.
     fn item(&self, index: usize, element: &DeValue<'_>) -> ValuePosition {
         let DeValue::Table(table) = element else {
             return self.clone();
@@ -155,7 +155,7 @@ impl<'a> SchemaValidator<'a, '_> {
             } else {
                 let what = format!("unknown key `{name}` {}", place.describe());
                 let instead = schema["x-instead"][name].as_str();
-                // Sorted, since the order of a JSON object hangs on what else is built into the program.
+                // Sorted, since the order of a JSON object depends on the other crates of the build.
                 let names: BTreeSet<&str> =
                     known.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
                 let names: Vec<&str> = names.into_iter().collect();
@@ -167,7 +167,7 @@ impl<'a> SchemaValidator<'a, '_> {
             }
         }
         for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            // What is there under a wrong name is not missing.
+            // A key that exists under a wrong name is not reported as missing.
             if !table.contains_key(name) && !meant.contains(name) {
                 let schema = known.and_then(|known| known.get(name)).unwrap_or(&Value::Null);
                 let what = format!("`{name}` is missing {}", place.describe());
@@ -260,7 +260,7 @@ fn allows(schema: &Value, kind: &str) -> bool {
     }
 }
 
-/// A JSON type in words a person uses.
+/// A JSON type in words for people.
 fn said(kind: &str) -> &'static str {
     match kind {
         "string" => "text",
@@ -282,7 +282,7 @@ fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// What a schema takes, in words; nothing for `null`, which TOML does not have.
+/// The values that a schema accepts, in words; none for `null`, which TOML does not have.
 fn wanted(schema: &Value) -> Option<&'static str> {
     let name = match &schema["type"] {
         Value::Array(names) => names.iter().filter_map(Value::as_str).find(|name| *name != "null")?,
@@ -293,7 +293,7 @@ fn wanted(schema: &Value) -> Option<&'static str> {
     Some(said(name))
 }
 
-/// The words that a text may be, where only some are allowed.
+/// The words that a text may be, if only some are allowed.
 fn words(schema: &Value) -> Vec<&str> {
     let listed = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let described = schema["oneOf"].as_array().into_iter().flatten().filter_map(|one| one["const"].as_str());

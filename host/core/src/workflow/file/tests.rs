@@ -1,4 +1,4 @@
-//! Broken workflow files, one a test, and whole ones. Each message is compared in full: it is what people read.
+//! Invalid workflow files, one per test, and valid ones. Each message is compared in full, as people read it.
 
 mod forms;
 mod modes;

@@ -5,7 +5,7 @@ use crate::time::DurationMs;
 /// An id is at most this long: it becomes a column of a table and a part of file names.
 pub(super) const ID_CHARS_MAX: usize = 40;
 
-/// What an id may be, for messages.
+/// The form of an id, for messages.
 pub(super) const ID_RULE: &str = "use 1 to 40 of the characters A-Z a-z 0-9 . _ -";
 
 /// Whether a text can be an id. Ids become file names, so `.` and `..` cannot.

@@ -3,7 +3,7 @@
 
 use super::{PathTemplates, RunNames, fill, of_run};
 
-/// Stands for whatever a placeholder may become later.
+/// Stands for any later value of a placeholder.
 const ANYTHING: char = '*';
 
 /// Names at the top of the task folder that belong to the host, for one run.
@@ -11,7 +11,7 @@ const ANYTHING: char = '*';
 pub struct ReservedNames(Vec<String>);
 
 impl PathTemplates {
-    /// What these templates take up.
+    /// The names that these templates use.
     pub fn claims(&self, names: RunNames<'_>) -> ReservedNames {
         let mut patterns: Vec<String> = [&self.handoff, &self.index, &self.summary, &self.results]
             .map(|template| pattern(template, names))
@@ -19,13 +19,14 @@ impl PathTemplates {
             .map(|pattern| pattern.split_once('/').map_or(pattern.clone(), |(top, _)| top.to_owned()))
             .collect();
         if !self.handoff.contains('/') {
-            // Its index, its facts and its later versions are called by its stem, and it is archived beside itself.
+            // The names of its index, its facts and its later versions begin with its stem, and its archive is in the same
+            // folder.
             let handoff = &mut patterns[0];
             let stem = handoff.rsplit_once('.').map_or(handoff.as_str(), |(stem, _)| stem);
             *handoff = format!("{stem}{ANYTHING}");
             patterns.push("archive".to_owned());
         }
-        // A template of placeholders alone would take up every name there is.
+        // A template that has only placeholders would match every name.
         patterns.retain(|pattern| pattern.contains(|c| c != ANYTHING));
         ReservedNames(patterns)
     }
@@ -39,7 +40,7 @@ impl ReservedNames {
     }
 }
 
-/// What is known of a path before a phase, a session or a time is.
+/// The known part of a path before a phase, a session or a time is known.
 fn pattern(template: &str, names: RunNames<'_>) -> String {
     fill(template, |name| Some(of_run(name, names).unwrap_or_else(|| ANYTHING.to_string())))
 }

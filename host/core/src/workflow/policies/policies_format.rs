@@ -1,5 +1,5 @@
-//! Policies as a journal has them. The first journals knew the workflow's own choices alone; what came later stands beside
-//! them, and is left out where there is none of it, so that either reads the other's.
+//! The format of policies in a journal. The first journals had only the workflow's own choices; later additions are separate
+//! fields, and are omitted if empty, so that old and new versions can read each other's journals.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::serde_defaults::is_default;
 /// The shape of the row.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct PoliciesFormat {
-    /// The workflow's own, and the built-in one where it says nothing.
+    /// The workflow's own choice, and the built-in one if it has none.
     all: PolicyChoice,
     by_capability: BTreeMap<Capability, PolicyChoice>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -42,7 +42,7 @@ fn built_in() -> PolicyChoice {
     PolicyChoice { component: Some(BUILTIN.to_owned()), ..PolicyChoice::default() }
 }
 
-/// Whether a layer is the workflow's own; choices of the first journals do not say where they come from.
+/// Whether a layer is the workflow's own; choices of the first journals have no source.
 fn is_own(layer: &PolicyLayer) -> bool {
     let mut choices = layer.all.iter().chain(layer.by_capability.values());
     choices.all(|choice| matches!(choice.from.layer, ConfigLayer::Workflow | ConfigLayer::BuiltIn))

@@ -1,4 +1,4 @@
-//! A setting as people write it: a value, or what to change in the list that a policy has already.
+//! A setting as people write it: a value, or changes to the list that a policy has already.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,8 +36,8 @@ pub struct ListEdit {
 }
 
 impl GivenSetting {
-    /// What a closer layer makes of this: a value takes its place, an edit changes the list, or the edit, that is here.
-    /// `None` where an edit meets what is no list: then nothing of both can hold.
+    /// The result of laying a closer layer over this: a value replaces it, an edit changes the list or the edit here. `None` if
+    /// an edit meets a value that is not a list: then the two are incompatible.
     #[must_use]
     pub fn under(&self, closer: &GivenSetting) -> Option<GivenSetting> {
         match (self, closer) {
@@ -53,7 +53,7 @@ impl GivenSetting {
     }
 }
 
-/// Lays settings of a closer layer over those that are here. An edit of what is no list stands in its place, and is refused with the
+/// Lays settings of a closer layer over these. An edit of a value that is not a list replaces it, and is refused with the
 /// policy that has the setting.
 pub fn lay_over(settings: &mut BTreeMap<String, GivenSetting>, closer: &BTreeMap<String, GivenSetting>) {
     for (key, given) in closer {
@@ -86,7 +86,7 @@ impl ListEdit {
         self.remove.iter().filter(move |entry| !list.contains(entry) && !self.added_before.contains(entry))
     }
 
-    /// One edit that does what this one and then a closer one does.
+    /// One edit with the effect of this one and then a closer one.
     fn then(&self, closer: &ListEdit) -> ListEdit {
         let mut then = self.clone();
         then.added_before.extend(self.add.iter().cloned());
@@ -211,7 +211,7 @@ mod tests {
             from.sort();
             from.dedup();
             let (first, then) = (edit(&add, &remove), edit(&closer_add, &closer_remove));
-            // The order may differ where one edit takes out what the other adds.
+            // The order may differ if one edit removes an entry that the other adds.
             let sorted = |mut list: Vec<String>| { list.sort(); list };
             prop_assert_eq!(sorted(first.then(&then).apply(&from)), sorted(then.apply(&first.apply(&from))));
         }

@@ -1,4 +1,4 @@
-//! Which layer wins, and what is laid over what (M4).
+//! The precedence of layers, and how settings are laid over each other (M4).
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn choice(component: Option<&str>, settings: &[(&str, i64)], layer: ConfigLayer)
     }
 }
 
-/// What is set for a candidate whose policy has these settings.
+/// The settings of a candidate whose policy has these keys.
 fn laid(candidate: &ResolvedChoice, has: &[&str]) -> EffectiveSettings {
     candidate.laid(|key, _| has.contains(&key))
 }
@@ -170,7 +170,7 @@ fn a_list_is_asked_in_its_order_before_what_is_farther_away() {
     assert_eq!(names, ["team.wasm", "rules.wasm", BUILTIN, "other.wasm", BUILTIN]);
     let set: Vec<Vec<String>> =
         found.iter().map(|candidate| laid(candidate, &["a"]).settings.into_keys().collect()).collect();
-    // What the user set for the built-in policy stays set for it, in the list as behind it.
+    // The user's settings for the built-in policy hold for it both in the list and after it.
     assert_eq!(set, [vec!["b"], vec!["c"], vec!["a"], vec![], vec!["a"]]);
     assert_eq!(laid(&found[2], &["a"]).set_by["a"].layer, ConfigLayer::User);
     assert_eq!(policies.references(), [BUILTIN, "other.wasm", "rules.wasm", "team.wasm"]);
@@ -229,7 +229,7 @@ fn settings_beside_all_reach_its_list_and_what_is_farther_away() {
         found.iter().map(|one| (one.component.clone(), set(one))).collect()
     };
     let of = |component: &str, a, b| (component.to_owned(), vec![number(a), number(b)]);
-    // What stands beside a component in a list is closer to it.
+    // The settings of a component in a list are closer to it.
     let for_all = [of("house.wasm", 9, 2), of("next.wasm", 9, 9), of("user.wasm", 9, 9), of(BUILTIN, 9, 9)];
     assert_eq!(set(Capability::Compaction), for_all);
     let named = |component: &str| (component.to_owned(), Vec::new());

@@ -118,7 +118,7 @@ fn a_workflow_tightens_a_floor_and_never_loosens_it() {
     let off = Sandbox::default();
     assert!(held(asks(&["evil.org"], &["~/x"]), &off).is_ok());
     assert!(matches!(held(asks(&["127.0.0.1:1"], &[]), &off), Err(SandboxError::Private { .. })));
-    // A floor that says no more than its level allows what the agent needs.
+    // A floor that has only a level allows the targets that the agent needs.
     let strict = Sandbox::of(SandboxLevel::Strict);
     let joined = held(asks(&["api.anthropic.com"], &[]), &strict).unwrap();
     assert_eq!((joined.level, joined.hide.len()), (SandboxLevel::Strict, 1));
@@ -152,19 +152,19 @@ fn commands_may_do_what_every_confined_role_may() {
 
 #[test]
 fn the_list_of_another_file_keeps_what_the_user_listed() {
-    // N6: a link led what a folder, or a workflow, lists out of what the user lists.
+    // N6: a link could lead an entry of a folder's or workflow's list out of the user's list.
     let listed = |path: &str| Some(vec![path.to_owned()]);
     let of = |path: &str| Sandbox { read: listed(path), write: listed(path), ..Sandbox::default() };
     let within = |sandbox: &Sandbox| (sandbox.read_within.clone(), sandbox.write_within.clone());
     let user = Sandbox { level: SandboxLevel::Strict, ..of("~/projects") };
     let folder = of("~/projects/a").of_folder_over(&user, "/w/baton.toml").unwrap();
     assert_eq!(within(&folder), (listed("~/projects"), listed("~/projects")));
-    // The folder's list is a floor of workflows, and the user's is what both lead within.
+    // The folder's list is a floor of workflows, and the user's list limits the targets of both.
     for workflow in [of("~/projects/a/b"), Sandbox::default()] {
         assert_eq!(within(&workflow.held_to(&folder, "", None).unwrap()), within(&folder));
     }
     assert_eq!(within(&of("~/projects/a").held_to(&user, "", None).unwrap()), within(&folder));
-    // The user's own list, and that of a workflow where the user has none, lead where they lead.
+    // The user's own list, and that of a workflow if the user has none, are not limited.
     assert_eq!(within(&Sandbox::default().held_to(&user, "", None).unwrap()), (None, None));
     assert_eq!(within(&of("~/x").held_to(&Sandbox::default(), "", None).unwrap()), (None, None));
 }
@@ -201,7 +201,7 @@ fn a_folder_never_widens_what_the_user_lists() {
         let tightened = over(of_folder(&[], &[], &[]), &bare).unwrap();
         assert_eq!((tightened.level, tightened.hide.len()), (level.max(SandboxLevel::Write), 1));
         assert_eq!(tightened.network, Some(Vec::new()));
-        // What it does not say stays as the user has it.
+        // Omitted settings stay as the user has them.
         assert_eq!(over(Sandbox::default(), &bare).unwrap(), bare);
         let user = Sandbox { level, ..of_folder(&["*.com"], &["~/w"], &["~/.cargo"]) };
         let part = over(of_folder(&["a.com"], &["~/w/x"], &["~/.cargo/registry"]), &user).unwrap();

@@ -1,5 +1,5 @@
-//! What agents report holds: no objective is done against the last word of the session that did it, and no handoff is unread by
-//! the session after it (A11, C23).
+//! Reports of agents count: no objective is done against the last report of the session that did it, and every handoff is read
+//! by the next session (A11, C23).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use baton_core::{ObjectiveId, PhaseId, SessionId};
 
 use super::PhaseRows;
 
-/// What agents said of objectives and left for their successors.
+/// The reports of agents about objectives, and their handoffs.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     /// The last word on each objective, by a session of the phase that held it then.
@@ -41,7 +41,7 @@ impl Reports {
         }
     }
 
-    /// A document or a prompt is written from what the agent left.
+    /// A document or a prompt is written from the agent's handoff.
     pub(super) fn asked(&mut self, query: &PolicyQuery) {
         let (PolicyQuery::Prompting(seen) | PolicyQuery::Handoff(seen)) = query else { return };
         let HandoffObservation { reported: Some(reported), phase, .. } = &**seen else { return };
@@ -50,7 +50,7 @@ impl Reports {
         }
     }
 
-    /// A phase is split: what its last session left is for each of its parts, unless the words of agents were withheld.
+    /// A phase is split: its last session's handoff is for each of its parts, unless the agents' texts were withheld.
     pub(super) fn split(&mut self, phase: &PhaseSummary, parts: impl Iterator<Item = PhaseId>) {
         let last = phase.sessions.last().map(|session| &session.id);
         let is_withheld = phase.handoffs.first().is_some_and(|handoff| handoff.repair != HandoffRepair::None);
@@ -60,14 +60,14 @@ impl Reports {
         }
     }
 
-    /// A session is asked for these: that it was at work on them is what it said before.
+    /// A session is prompted for these objectives: earlier reports of "in progress" are outdated.
     pub(super) fn asked_for(&mut self, session: &SessionId, focus: &[ObjectiveId]) {
         let is_before =
             |by: &SessionId, status: ObjectiveStatus| by == session && status == ObjectiveStatus::InProgress;
         self.last.retain(|objective, (by, status)| !(focus.contains(objective) && is_before(by, *status)));
     }
 
-    /// A session is given work: what another one left for it is in its prompt, or in the document that it names.
+    /// A session is given work: its prompt, or the document that the prompt names, contains another session's handoff.
     pub(super) fn is_read_by(&self, session: &SessionId, phase: &PhaseId) -> Result<(), String> {
         match self.unread.get(phase).filter(|by| *by != session) {
             Some(by) => Err(format!("{session} works on {phase}, and what {by} left for it was not read")),

@@ -61,7 +61,7 @@ impl RunChecks {
         }
     }
 
-    /// Where nothing moves any more: what is open is open for a reason.
+    /// When nothing moves any more, everything open has a reason.
     pub(crate) fn at_rest(&self, view: &RunView) -> Result<(), String> {
         if !self.live.is_empty() {
             return Err(format!("{:?} may still be at work", self.live.keys().collect::<Vec<_>>()));
@@ -94,7 +94,7 @@ impl RunChecks {
     }
 }
 
-/// Whether what is asked about one phase keeps the other: they are the same, or one was made for the other.
+/// Whether a question about one phase holds the other: they are the same, or one was made for the other.
 fn concerns(row: &PhaseSummary, about: &PhaseSummary, rows: &PhaseRows) -> bool {
     root(&row.id, rows) == root(&about.id, rows)
 }

@@ -1,4 +1,4 @@
-//! What a host does with intents, and agents with prompts: performed in the world first, answered later.
+//! The host's acts for intents, and the agents' reactions to prompts: performed in the world first, answered later.
 
 use baton_core::facts::{AgentEvent, Capabilities, ProcessExit};
 use baton_core::input::{AgentReport, ArtifactRef};
@@ -11,7 +11,7 @@ use super::{ScheduledItem, SimulationWorld};
 
 /// An effect is answered within this.
 const ANSWER_MS: u64 = 5_000;
-/// A person looks within this.
+/// The user looks within this time.
 const LOOK_MS: u64 = 3_600_000;
 
 impl SimulationWorld<'_> {
@@ -165,7 +165,7 @@ impl SimulationWorld<'_> {
     }
 
     pub(super) fn act(&mut self, session: SessionId, epoch: u32, act: AgentMove) -> Result<(), String> {
-        // An agent that was told to end ends, whatever else it was told since.
+        // An agent that was told to end ends, regardless of later messages.
         let Some(agent) = self.agents.get(&session).filter(|agent| {
             agent.epoch == epoch || matches!(act, AgentMove::Exit(ProcessExit { by_host: true, .. }))
         }) else {
@@ -198,7 +198,7 @@ impl SimulationWorld<'_> {
         let digest = Digest::of(format!("report {}", self.reports));
         for _ in 0..if self.rng.percent(5) { 2 } else { 1 } {
             let (session, digest, report) = (Some(session.clone()), digest.clone(), report.clone());
-            // Before whatever the agent says next.
+            // Before the agent's next event.
             self.at(self.now, ScheduledItem::Take(Input::Reported { session, digest, report }));
         }
     }

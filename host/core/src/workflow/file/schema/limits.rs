@@ -1,4 +1,4 @@
-//! `[limits]` and `[notify]`: what may stand there. Nothing is checked here.
+//! The keys of `[limits]` and `[notify]`. Checks nothing.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(crate) const COST_USD_MAX: f64 = 1_000_000.0;
 pub(crate) const COST_USD_MIN: f64 = 0.01;
 /// More continuations than this mean that the phase is too large (A8).
 pub(crate) const CONTINUATIONS_MAX: u32 = 20;
-/// More of the same does not heal what failed this often.
+/// A failure that occurred this often does not go away with more retries.
 pub(crate) const RETRIES_MAX: u32 = 20;
 /// Phases at a time: those of the workflow share one folder, so more of them would only be in each other's way.
 pub(crate) const PARALLEL_MAX: u32 = 16;

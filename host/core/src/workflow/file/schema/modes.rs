@@ -1,4 +1,4 @@
-//! `[modes.…]`: what may stand there. Nothing is checked here.
+//! The keys of `[modes.…]`. Checks nothing.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `[policies]`, of a workflow, a role, a phase, or a file of its own: what may stand there. Nothing is checked here.
+//! The keys of `[policies]`, of a workflow, a role, a phase, or a file of its own. Checks nothing.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use super::{LocatedValue, SandboxSchema};
 use crate::grants::{FUEL_MAX, MEMORY_MIB_MAX, PATTERNS_MAX};
 use crate::workflow::GivenSetting;
 
-/// Candidates that are asked beside the one that decides: each costs as much as the decision itself.
+/// Candidates that are asked in addition to the deciding policy: each costs as much as the decision itself.
 pub(crate) const SHADOWS_MAX: usize = 8;
-/// Policies that are asked one behind the other for one decision: each that abstains costs as much as one that decides.
+/// Policies that are asked one after the other for one decision: each that abstains costs as much as one that decides.
 pub(crate) const CHAIN_MAX: usize = 4;
 /// Faults in a row that are still waited for: a greater number would never remove a policy.
 pub(crate) const BREAKER_MAX: u32 = 1000;
@@ -106,7 +106,7 @@ pub(crate) struct ScopedPoliciesSchema {
     settings: Option<LocatedValue<BTreeMap<String, GivenSetting>>>,
 }
 
-/// What both kinds of tables have.
+/// The common keys of both kinds of tables.
 #[derive(Debug, Default)]
 pub(crate) struct ChoicesSchema {
     pub(crate) all: Option<LocatedValue<PolicySchema>>,
@@ -124,7 +124,7 @@ pub(crate) struct ChoicesSchema {
 }
 
 impl PoliciesSchema {
-    /// The choices; what holds once for the run stays.
+    /// Takes the choices out; settings of the whole run stay.
     pub(crate) fn take_choices(&mut self) -> ChoicesSchema {
         ChoicesSchema {
             all: self.all.take(),

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{LocatedValue, TEXT_CHARS_MAX};
 
-/// Entries of one list: what needs more is a policy of its own.
+/// Entries of one list: more than these belong into a policy of their own.
 const ENTRIES_MAX: usize = 100;
 /// Objectives of a phase above which no rule is needed: a phase has no more.
 const OBJECTIVES_MAX: u32 = 200;

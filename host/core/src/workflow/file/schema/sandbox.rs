@@ -1,11 +1,11 @@
-//! `sandbox`, of a role or of a configuration: what may stand there. Nothing is checked here.
+//! The keys of `sandbox`, of a role or of a configuration. Checks nothing.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::workflow::SandboxLevel;
 
-/// Entries of one list: what needs more names a folder, or a domain.
+/// Entries of one list: in place of more, name a folder or a domain.
 const LIST_MAX: usize = 100;
 /// Characters of a path or a name.
 const ENTRY_CHARS_MAX: usize = 1024;

@@ -136,7 +136,7 @@ impl<'de> Deserialize<'de> for ObjectiveSchema {
     }
 }
 
-/// One thing or several, as they stand.
+/// One thing or several, as in the file.
 enum ListForm<T> {
     One(T),
     Many(Vec<LocatedValue<T>>),
@@ -183,7 +183,7 @@ where
     })
 }
 
-/// The same of what may be left out.
+/// The same for a value that may be omitted.
 pub(super) fn one_or_many_said<'de, D, T>(deserializer: D) -> Result<Option<Vec<LocatedValue<T>>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -206,7 +206,7 @@ pub(super) fn commands<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
     Ok(Some(given.iter().map(|command| joinable(command.trim())).collect::<Vec<_>>().join(" && ")))
 }
 
-/// A command as an operand of `&&`: in a shell of its own where it has operators or a comment of its own.
+/// A command as an operand of `&&`: in a subshell if it has operators or a comment.
 fn joinable(command: &str) -> Cow<'_, str> {
     match command.contains(['|', '&', ';', '#', '\n', '<', '!']) {
         true => format!("(\n{command}\n)").into(),

@@ -1,4 +1,4 @@
-//! The smallest workflow, and the forms in which people write things down.
+//! The smallest workflow, and the forms in which people write values.
 
 use super::*;
 use crate::workflow::Workflow;

@@ -6,7 +6,7 @@ use super::{refused, with};
 use crate::workflow::file::{WorkflowError, parse, parse_with};
 use crate::workflow::{AgentKind, AgentSource, Permission, Workflow};
 
-/// Reads a workflow beside which these files lie.
+/// Reads a workflow with these files in its folder.
 fn beside(text: &str, files: &[(&str, &str)]) -> Result<Workflow, WorkflowError> {
     let files: BTreeMap<String, &str> =
         files.iter().map(|(path, text)| (format!("/home/ada/{path}"), *text)).collect();
@@ -76,7 +76,7 @@ fn a_role_is_another_one_in_another_mode() {
 fn every_mode_is_checked_whichever_is_active() {
     let top = "[modes.swarm.turns]\nexecuter = 4\nexecutor = 0\n[modes.eco.roles.nobody]\nmodel = \"x\"\n\
                [modes.eco.roles.executor]\nagent = \"codex\"\nscript = \"x\"\nenv = [\"A=1\"]\n[modes.slow]\nmax_continuations = 1";
-    // Two steps: what the schema knows to be wrong is refused first.
+    // Two steps: mistakes that the schema covers are refused first.
     insta::assert_snapshot!(refused(&with(top, "")));
     let top = top.replace("executor = 0", "executor = 5").replace("[modes.slow]", "[modes.turbo]");
     insta::assert_snapshot!(refused(&with(&top, "")));
@@ -93,7 +93,7 @@ fn budgets_are_read_from_org_files() {
     let workflow =
         beside(&with(&top.replace("mode = \"swarm\"", ""), ""), &[("modes/swarm.org", ORG)]).unwrap();
     assert_eq!((turns(&workflow), workflow.limits.continuations), (vec![], 3));
-    // Its mode may stand in it, for each part of it.
+    // It may name its mode, for each part of it.
     let parts = "* One\n:PROPERTIES:\n:MODE: eco\n:MAX_CONTINUATIONS: 1\n:END:\n** Below\n:PROPERTIES:\n\
                  :MAX_TURNS_EXECUTOR_LITE: 7\n:END:\n* Two\n:PROPERTIES:\n:MODE: Swarm\n:MAX_TURNS_EXECUTOR: 8\n:END:\n";
     let of = |mode: &str| {

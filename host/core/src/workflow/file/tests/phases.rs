@@ -141,7 +141,7 @@ fn limits_of_agents_and_providers_are_checked() {
     says("[limits.providers]\nclade = 3", &["`clade`, which no role uses", "did you mean `claude`?"]);
     says("[roles.executor]\nprovider = \"a b\"", &["`provider` in [roles.executor] cannot be \"a b\""]);
     says("[notify]\ncommand = \"\"\nbel = true", &["is empty", "unknown key `bel`"]);
-    // A role that is another one in another mode has a provider too.
+    // A role with another provider in another mode counts as well.
     read(&with("[limits.providers]\nzed = 1\n[modes.swarm.roles.executor]\nprovider = \"zed\"", ""));
 }
 

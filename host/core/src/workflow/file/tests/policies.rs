@@ -1,4 +1,5 @@
-//! `[policies]` of workflows, roles, phases, users and workspaces (M4, M6): what arrives, and what is refused in which words.
+//! `[policies]` of workflows, roles, phases, users and workspaces (M4, M6): the accepted settings, and the messages of refused
+//! ones.
 
 use super::{refused, with};
 use crate::grants::Grants;
@@ -12,7 +13,7 @@ fn nothing(_: &str) -> Result<String, String> {
     Err("there is no such file".to_owned())
 }
 
-/// What the file of another layer is refused with.
+/// The error of the file of another layer.
 fn refused_of(layer: ConfigLayer, text: &str) -> String {
     parse_policies_file(text, "layer.toml", "/home/ada", layer, &mut nothing)
         .expect_err("is refused")
@@ -66,7 +67,7 @@ fn every_choice_knows_where_it_was_written() {
     assert_eq!(shadows, ["/home/ada/next.wasm", "/home/ada/other.wasm"]);
     assert_eq!((policies.shadow[1].settings.len(), place(&policies.shadow[1]).2), (1, 8));
 
-    // The phase lays its settings over what its role chose.
+    // The phase lays its settings over the choice of its role.
     let scope = PolicyScope::Phase { phase: PhaseId::from("build") };
     let found = policies.candidates(&scope, Some(&RoleName::from("executor")), Capability::Splitting);
     assert_eq!(found[0].component, "/home/ada/role.wasm");
@@ -123,7 +124,7 @@ fn an_empty_file_says_nothing() {
 
 #[test]
 fn what_is_wrong_in_policies_is_named_with_its_line() {
-    // M4, M6: what the schema knows first, then what it cannot say.
+    // M4, M6: first the mistakes that the schema covers, then the others.
     let top = "[policies]\nspliting = \"a.wasm\"\nbreaker = -1\nwatch = \"yes\"\nshadow = \"a.wasm\"\n\
                compaction = { component = \"a.wasm\", grant = { fuel = 1 } }\n\
                [policies.handoff]\ncomponent = \"a.wasm\"\n\

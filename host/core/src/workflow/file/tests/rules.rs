@@ -1,4 +1,4 @@
-//! Files of rules that a workflow or a layer names: what arrives, and what is refused in which words.
+//! Files of rules that a workflow or a layer names: the accepted settings, and the messages of refused ones.
 
 use super::with;
 use crate::observation::Capability;
@@ -17,7 +17,7 @@ fn reader(text: &'static str) -> impl FnMut(&str) -> Result<String, String> {
     }
 }
 
-/// What a workflow with this table is refused with, where the file says that.
+/// The error of a workflow with this table and this file of rules.
 fn refused(table: &str, rules: &'static str) -> String {
     read(&with(table, ""), "w.toml", "/home/ada", &mut reader(rules)).expect_err("is refused").to_string()
 }
@@ -50,7 +50,7 @@ fn a_file_of_rules_is_the_settings_of_the_policy_rules() {
     let said =
         parse_policies_file(user, "config.toml", "/home/ada", ConfigLayer::User, &mut reader(HOUSE)).unwrap();
     assert_eq!(said.layer.all.unwrap().settings, settings);
-    // Each rule is known to come from the file, whatever names it.
+    // The source of each rule is the file, for every reference to it.
     for asked in [Capability::Exhaustion, Capability::Splitting] {
         let set_by = policies.candidates(&PolicyScope::Run, None, asked)[0].laid(|_, _| true).set_by;
         assert_eq!(set_by.len(), 3);
