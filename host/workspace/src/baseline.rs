@@ -1,5 +1,5 @@
-//! The files at the start of a phase, and what differs from them now. Compares contents where it can, so that a
-//! touched file is no change and an edit that keeps size and time is one.
+//! The files at the start of a phase, and their differences now. Compares contents if it can, so that a touched file is not a
+//! change and an edit that keeps size and time is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -40,13 +40,14 @@ pub struct Baseline {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made_ns: Option<u64>,
     files: BTreeMap<String, BaselineFile>,
-    /// What files were at earlier baselines of the same phase, if they differ by now: at most [`MAX_EARLIER`] each, the newest last.
+    /// The contents of files at earlier baselines of the same phase, if they differ by now: at most [`MAX_EARLIER`] each, the
+    /// newest last.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     earlier: BTreeMap<String, Vec<Digest>>,
-    /// There were files beyond those that are listed of which git does not say whether they differ.
+    /// Beyond the listed files there were some for which git does not report whether they differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     has_unseen: bool,
-    /// What the next run reads or runs, as the first baseline of the phase found it.
+    /// The files that the next run reads or runs, as the first baseline of the phase found them.
     #[serde(default, skip_serializing_if = "NamedFiles::is_empty")]
     next_run_files: NamedFiles,
 }
@@ -60,7 +61,7 @@ struct BaselineFile {
     digest: Option<Digest>,
 }
 
-/// A file as it is now, which work had left otherwise, as far as is known.
+/// The current state of a file that the work had left differently, as far as is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentFile {
     /// By the name that facts carry.
@@ -71,8 +72,8 @@ pub struct CurrentFile {
     pub differs: bool,
     /// Content address, if it is there and could be hashed.
     pub digest: Option<Digest>,
-    /// When its content was last written, in nanoseconds since the epoch, as its file system says: who restores a file may set it back.
-    /// 0 if it is gone.
+    /// When its content was last written, in nanoseconds since the epoch, by its file system: a tool that restores a file may
+    /// set the time back. 0 if it is gone.
     pub modified_ns: i64,
     /// When it was last written or moved to its place, or, if it is gone, when the nearest folder above it was last changed, in
     /// nanoseconds since the epoch.
@@ -83,7 +84,7 @@ pub struct CurrentFile {
 }
 
 impl CurrentFile {
-    /// Whether it is as work left it, as far as is known.
+    /// Whether it is as the work left it, as far as is known.
     pub fn is_as_left(&self, left: &ChangedFile) -> bool {
         let same_content = match (&left.digest, &self.digest) {
             (Some(left), Some(now)) => left == now,
@@ -109,7 +110,7 @@ impl Baseline {
         self.taken_ns
     }
 
-    /// Whether a file was at this baseline as it is now. False if that is not known.
+    /// Whether a file had its current content at this baseline. False if that is not known.
     pub fn has(&self, now: &CurrentFile) -> bool {
         match self.files.get(&now.path) {
             Some(before) if now.exists => match (&before.digest, &now.digest) {
@@ -127,13 +128,13 @@ impl Baseline {
         earlier.zip(now.digest.as_ref()).is_some_and(|(earlier, now)| earlier.contains(now))
     }
 
-    /// Whether the folder was made at another time than the one that the baseline was taken in. False if that is not known.
+    /// Whether the folder was created at another time than the one of the baseline. False if that is not known.
     pub fn is_of_other_folder(&self, workspace: &Workspace) -> bool {
         let now = FileListing::open_bare(&workspace.root).ok().and_then(|listing| listing.made_ns());
         self.made_ns.zip(now).is_some_and(|(then, now)| then != now)
     }
 
-    /// The same, with what files were at an earlier baseline of the phase, which this one replaces.
+    /// The same, with the file states of an earlier baseline of the phase, which this one replaces.
     #[must_use]
     pub fn replacing(mut self, earlier: Self) -> Self {
         self.earlier = earlier.earlier;
@@ -181,7 +182,7 @@ impl Baseline {
         }
     }
 
-    /// What differs in a later listing; at most `named` files by name.
+    /// The differences of a later listing; at most `named` files by name.
     pub(crate) fn compare(&self, listing: &FileListing, expected: &[String], named: usize) -> WorkspaceFacts {
         let mut paths = watched(listing, expected);
         for name in self.files.keys() {
@@ -237,7 +238,7 @@ impl Baseline {
             .collect()
     }
 
-    /// Whether a file differs: nothing where it does not, else how it is now, absent where it is gone.
+    /// Whether a file differs: none if it does not, else its current state, which is absent if it is gone.
     fn difference(
         &self,
         listing: &FileListing,
@@ -257,7 +258,7 @@ impl Baseline {
                 } else if known.stat.bytes != now.bytes {
                     false
                 } else {
-                    // Unequal times alone prove nothing where the contents can be compared.
+                    // Different times alone prove nothing if the contents can be compared.
                     match (&known.digest, listing.digest(path, budget)) {
                         (Some(before), Some(after)) => *before == after,
                         _ => known.stat == now,
@@ -268,8 +269,8 @@ impl Baseline {
         }
     }
 
-    /// Whether a file that the baseline does not list came after it. Three lists cannot tell by themselves: one that
-    /// was cut, one that git made where no git lists now, and the reverse.
+    /// Whether a file that the baseline does not list was created after it. Three kinds of lists do not show that: a truncated
+    /// one, one that git made if git does not list now, and the reverse.
     fn is_new(&self, listing: &FileListing, path: &Path, now: &FileStat) -> bool {
         if self.cut {
             return match &listing.git {
@@ -281,7 +282,7 @@ impl Baseline {
     }
 }
 
-/// Those of these files that are not as they are described, and those of which that cannot be told.
+/// The files that differ from their descriptions, and those for which that is unknown.
 pub(crate) fn differing(listing: &FileListing, left: Vec<ChangedFile>) -> Vec<CurrentFile> {
     let (paths, mut budget) = (watched(listing, &[]), HashBudget::new());
     let current = left.into_iter().filter_map(|left| {
@@ -308,13 +309,13 @@ pub(crate) fn differing(listing: &FileListing, left: Vec<ChangedFile>) -> Vec<Cu
     current.collect()
 }
 
-/// Where a file is that facts name: a name in facts may differ from its own.
+/// The path of a file in facts: its name there may differ from its own.
 fn path_of<'a>(paths: &'a BTreeMap<String, PathBuf>, file: &'a ChangedFile) -> &'a Path {
     paths.get(&file.path).map_or(Path::new(&file.path), PathBuf::as_path)
 }
 
-/// The files of a listing that are compared: the listed ones, where the list is cut those that git knows to differ, and
-/// the expected ones. By the name that facts carry.
+/// The files of a listing that are compared: the listed ones, for a truncated list those that git reports as different, and the
+/// expected ones. By the name that facts carry.
 fn watched(listing: &FileListing, expected: &[String]) -> BTreeMap<String, PathBuf> {
     let differing = listing.git.iter().flat_map(|git| &git.differing).take(MAX_FILES);
     listing

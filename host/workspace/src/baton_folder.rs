@@ -15,9 +15,9 @@ use rustix::io::Errno;
 
 use crate::Workspace;
 
-/// What is Baton's own in every tree.
+/// Baton's own folder in every tree.
 pub(crate) const OWN: &str = ".baton";
-/// Of where a link led, people are shown no more.
+/// Longest part of a link's target that is shown.
 const SHOWN_CHARS: usize = 200;
 /// A process that makes a link there again this often within one look does nothing else.
 const ATTEMPTS: u32 = 8;
@@ -27,9 +27,9 @@ const ATTEMPTS: u32 = 8;
 pub struct ReplacedFolder {
     /// The root of the tree.
     pub root: PathBuf,
-    /// Where it stood, from there.
+    /// Its path, from there.
     pub path: PathBuf,
-    /// Where it led.
+    /// Its target.
     pub led_to: PathBuf,
 }
 
@@ -65,7 +65,7 @@ impl Workspace {
     /// Baton's above it, is removed, and is reported by [`RunWorktrees::take_exchanged`](crate::RunWorktrees::take_exchanged). Blocking.
     ///
     /// # Errors
-    /// What the system says; a link above what is Baton's own, which may be the user's.
+    /// Those of the system; a link above Baton's own folders, which may be the user's.
     pub fn own_folder(&self, path: &Path) -> io::Result<Dir> {
         self.folder_without_links(path, true)
     }
@@ -96,7 +96,7 @@ impl Workspace {
                     made => made?,
                 },
                 Err(Errno::ACCESS) if self.is_own(at) => self.open_up_below(dir, name, at)?,
-                // Systems differ in which of them they say.
+                // Systems differ in which of them they report.
                 Err(error @ (Errno::LOOP | Errno::NOTDIR)) => {
                     let Ok(led_to) = dir.read_link_contents(name) else { return Err(error.into()) };
                     if !self.is_own(at) {
@@ -114,7 +114,7 @@ impl Workspace {
         Err(io::Error::other("a link is put in its place again and again"))
     }
 
-    /// Whether a folder of Baton's own lacks a right: an agent may have taken it, so that what it wrote there stays.
+    /// Whether a folder of Baton's own lacks a permission: an agent may have removed it, so that its files stay.
     pub(crate) fn is_denied(&self, error: &io::Error, folder: Option<&Path>) -> bool {
         error.kind() == io::ErrorKind::PermissionDenied && folder.is_some_and(|folder| self.is_own(folder))
     }
@@ -140,13 +140,13 @@ pub(crate) fn open_up(folder: &Dir) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a folder in another one, if it is one and no link.
+/// Opens a folder in another one, if it is a folder and not a link.
 pub(crate) fn open_folder(above: &Dir, name: &OsStr) -> Result<Dir, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(Dir::from_std_file(File::from(openat(above, name, flags, Mode::empty())?)))
 }
 
-/// Makes a folder in another one. What is there already is no error.
+/// Creates a folder in another one. An existing one is not an error.
 pub(crate) fn make_folder(above: &Dir, name: &OsStr) -> io::Result<()> {
     match above.create_dir(name) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),

@@ -20,10 +20,10 @@ const DOT_GIT: &str = ".git";
 /// Most calls of git are over by then. Each later search waits longer, because a large repository may take its time.
 const FIRST_SEARCH: Duration = Duration::from_millis(500);
 const FACTOR: u32 = 4;
-/// A search looks at no more entries of folders.
+/// Most entries of folders that a search examines.
 const MAX_ENTRIES: u32 = 2_000_000;
 
-/// A pipe where git reads a file.
+/// A pipe in the place of a file that git reads.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{} is a pipe, and git would block on it: remove it, or restore the original file",
@@ -81,8 +81,8 @@ pub(crate) async fn unless_it_waits<T>(
         tokio::select! {
             biased;
             done = &mut git => {
-                // One that went on would wake the next git. And what it has found just now may be what git waited for: git ends at once
-                // where it takes an opened pipe for an empty file.
+                // A search that continued would wake the next git. And git may have waited for the pipe just found: git ends at
+                // once if it takes an opened pipe for an empty file.
                 over.store(true, Ordering::Relaxed);
                 return match search.await {
                     Ok(Some(pipe)) => Err(pipe),
@@ -96,7 +96,7 @@ pub(crate) async fn unless_it_waits<T>(
     }
 }
 
-/// A pipe below a folder that a process waits for and where git reads: breadth first, through no link, until it `is_over`.
+/// A pipe below a folder that a process waits for and that git reads: breadth first, through no link, until it `is_over`.
 fn waited_for(folder: &Path, is_over: &AtomicBool) -> Option<BlockingPipe> {
     let is_of_git = |folder: &Path| folder.components().any(|part| part.as_os_str() == DOT_GIT);
     let mut left = MAX_ENTRIES;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::isolated_git_dir::read;
 
-/// What a `.git` is.
+/// The kind of a `.git`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum DotGitKind {
@@ -20,7 +20,7 @@ enum DotGitKind {
     Folder,
     /// A file that names the repository: the digest of its bytes.
     File(Digest),
-    /// A link of the user's: where it leads.
+    /// A link of the user's, with its target.
     Link(PathBuf),
 }
 
@@ -33,12 +33,12 @@ pub(crate) struct DotGit {
     /// Device and inode of a folder. Not noted: they do not outlast the mount of a file system.
     #[serde(skip)]
     identity: Option<(u64, u64)>,
-    /// When a folder was made, in nanoseconds since the epoch, where its file system says so.
+    /// When a folder was created, in nanoseconds since the epoch, if its file system records it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made_ns: Option<u64>,
 }
 
-/// Another one is in the place of the `.git` that was there.
+/// Another `.git` is in the place of the earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} was replaced or removed since the run began, and git would run the commands that another one names; restore \
@@ -48,7 +48,7 @@ pub(crate) struct DotGit {
 pub struct ReplacedRepository(PathBuf);
 
 impl DotGit {
-    /// The one at the top of a work tree; nothing if there is none.
+    /// The one at the top of a work tree; none if it does not exist.
     pub(crate) fn at(top: &Path) -> io::Result<Option<Self>> {
         let path = top.join(".git");
         let meta = match path.symlink_metadata() {
@@ -74,7 +74,8 @@ impl DotGit {
         self.made_ns.zip(now).is_some_and(|(noted, now)| noted != now)
     }
 
-    /// The same with what it is by now, if it is still of the noted kind: a host that takes a run up holds it from then on.
+    /// The same with its current state, if it is still of the noted kind: a host that resumes a run compares with that from
+    /// then on.
     pub(crate) fn taken_up(self) -> Self {
         match self.path.parent().map(Self::at) {
             Some(Ok(Some(now))) if now.kind == self.kind => now,
@@ -82,7 +83,7 @@ impl DotGit {
         }
     }
 
-    /// An error if another one is in its place, or none.
+    /// An error if it was replaced or removed.
     pub(crate) fn held(&self) -> Result<(), ReplacedRepository> {
         let now = self.path.parent().and_then(|top| Self::at(top).ok()).flatten();
         let is_same =
@@ -116,7 +117,7 @@ mod tests {
         for replace in [|at: PathBuf| symlink(".gitx", at), |at: PathBuf| fs::write(at, "gitdir: .gitx\n")] {
             replace(at(".git")).unwrap();
             held.held().unwrap_err();
-            // Taken up by another host it is no better.
+            // Another host that resumes the run must not accept it.
             noted.clone().taken_up().held().unwrap_err();
             fs::remove_file(at(".git")).unwrap();
         }

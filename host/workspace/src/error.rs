@@ -1,4 +1,4 @@
-//! What can go wrong with a workspace. A file that vanishes or cannot be read is no error here: it is a fact.
+//! Errors of a workspace. A file that vanishes or cannot be read is not an error here: it is a fact.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ pub enum WorkspaceError {
     NoFolder {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Another folder, or a link, is where the folder was.
+    /// The folder was replaced by another folder or a link.
     #[error(
         "the workspace {} was replaced: another folder, or a link to one, is in its place, and Baton neither reads nor writes there; restore \
          the original folder, or `baton stop` the run and continue in the current one with `baton resume`",
@@ -48,7 +48,7 @@ pub enum WorkspaceError {
         root: PathBuf,
         /// Workspace-relative.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file that an agent named could not be read.
@@ -58,7 +58,7 @@ pub enum WorkspaceError {
         root: PathBuf,
         /// As it was named.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file that an agent named is hidden from it.
@@ -84,7 +84,7 @@ pub enum WorkspaceError {
         root: PathBuf,
         /// The command.
         command: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The host is shutting down.

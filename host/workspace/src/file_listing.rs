@@ -35,16 +35,16 @@ const MAX_HASHED_BYTES_IN_ALL: u64 = 256 << 20;
 /// A file is hashed in pieces of this size.
 const HASHED_AT_ONCE: usize = 64 << 10;
 
-/// Without git, folders deeper than this are not entered: nothing that people write lies deeper.
+/// Without git, folders deeper than this are not entered: people's files are not that deep.
 const MAX_DEPTH: usize = 64;
 
-/// Without git, at most this many directory entries are looked at, so that a flood of files cannot hold the host.
+/// Without git, at most this many directory entries are examined, so that a flood of files cannot block the host.
 const MAX_ENTRIES: usize = 200_000;
 
-/// What belongs to git and to Baton itself.
+/// Folders of git and of Baton itself.
 const OURS: [&str; 2] = [".git", ".baton"];
 
-/// Without git nothing says what is generated; these two names are, nearly everywhere.
+/// Without git it is unknown which files are generated; these two names are, nearly everywhere.
 const GENERATED: [&str; 2] = ["target", "node_modules"];
 
 /// Files that interpreters and test runners leave in each folder where they run. They are not kept in git, many projects do not ignore
@@ -54,15 +54,15 @@ const CACHES: [&str; 6] =
 
 /// A workspace as one pass sees it.
 pub(crate) struct FileListing {
-    /// What git says; absent where it is no work tree.
+    /// Git's facts; absent if it is not a work tree.
     pub(crate) git: Option<GitSnapshot>,
-    /// The folder; absent where it is gone.
+    /// The folder; absent if it is gone.
     dir: Option<Dir>,
     /// Its files by path, at most [`MAX_FILES`].
     pub(crate) files: Vec<PathBuf>,
     /// There are more.
     pub(crate) cut: bool,
-    /// Of some of those beyond, git does not say whether they differ either.
+    /// For some of the files beyond, git does not report whether they differ either.
     pub(crate) has_unseen: bool,
 }
 
@@ -103,15 +103,16 @@ impl FileListing {
         Ok(Self { git: None, dir: folder(root)?, files: Vec::new(), cut: false, has_unseen: false })
     }
 
-    /// Whether git does not list one of these files, as those of a repository in the workspace, so that it does not say which differ.
+    /// Whether git does not list one of these files, for example in a repository within the workspace, so that it does not
+    /// report whether they differ.
     fn is_beyond_git(&self, mut files: impl Iterator<Item = PathBuf>) -> bool {
         let Some(git) = &self.git else { return true };
         let known: BTreeSet<&PathBuf> = git.files.iter().collect();
         files.any(|file| !known.contains(&file))
     }
 
-    /// The files below a folder, in the order of their paths; nothing where it is not a folder, or has more than are looked at. What belongs
-    /// to git and to Baton, and caches, are not in it.
+    /// The files below a folder, in the order of their paths; none if it is not a folder, or has too many files. The folders of
+    /// git and Baton, and caches, are left out.
     pub(crate) fn files_below(&self, folder: &Path) -> Option<Vec<PathBuf>> {
         let dir = self.dir.as_ref()?;
         let (mut files, is_whole) = walk(dir, folder, &[]);
@@ -124,7 +125,7 @@ impl FileListing {
         self.dir.as_ref().is_some_and(|dir| dir.symlink_metadata(path).is_ok_and(|meta| meta.is_dir()))
     }
 
-    /// What the system says of a file or a link; nothing where it is absent, a folder, or out of reach.
+    /// The system's data of a file or a link; none if it is absent, a folder, or out of reach.
     pub(crate) fn stat(&self, path: &Path) -> Option<FileStat> {
         let meta = self.dir.as_ref()?.symlink_metadata(path).ok()?;
         // A pipe or a socket holds no work.
@@ -143,7 +144,7 @@ impl FileListing {
             .is_some_and(|dir| dir.metadata(path).is_ok_and(|meta| meta.is_file() || meta.is_dir()))
     }
 
-    /// Content address of a regular file, or of a link by [`link_digest`]; nothing where it is too large or unreadable.
+    /// Content address of a regular file, or of a link by [`link_digest`]; none if it is too large or unreadable.
     pub(crate) fn digest(&self, path: &Path, budget: &mut HashBudget) -> Option<Digest> {
         let dir = self.dir.as_ref()?;
         let meta = dir.symlink_metadata(path).ok()?;
@@ -169,11 +170,11 @@ impl FileListing {
                 Err(_) => return None,
             }
         }
-        // Nothing is left of the bound if the file has grown beyond it since.
+        // The limit is used up if the file has grown beyond it since.
         (file.limit() > 0).then(|| digest.finish())
     }
 
-    /// When the folder was made, in nanoseconds since the epoch; nothing if its file system does not say.
+    /// When the folder was created, in nanoseconds since the epoch; none if its file system does not record it.
     pub(crate) fn made_ns(&self) -> Option<u64> {
         let made = self.dir.as_ref()?.dir_metadata().ok()?.created().ok()?.into_std();
         u64::try_from(made.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
@@ -194,8 +195,8 @@ impl FileListing {
     }
 }
 
-/// Content address of a link. No file has it that holds the target as its text: an agent may put a link in the place of a file, and what
-/// the system follows it to is another program.
+/// Content address of a link. It differs from that of a file with the target as its text: an agent may replace a file by a
+/// link, and the link's target is another program.
 pub(crate) fn link_digest(target: &[u8]) -> Digest {
     let mut digest = DigestBuilder::default();
     digest.update(b"link\0");
@@ -203,7 +204,7 @@ pub(crate) fn link_digest(target: &[u8]) -> Digest {
     digest.finish()
 }
 
-/// The workspace; absent where it is gone.
+/// The workspace; absent if it is gone.
 fn folder(root: &WorkspaceRoot) -> Result<Option<Dir>, WorkspaceError> {
     match root.dir() {
         Ok(dir) => Ok(Some(dir)),
@@ -242,8 +243,8 @@ impl HashBudget {
     }
 }
 
-/// A path as facts carry it: `/` between components, what is not UTF-8 replaced, and control characters made visible, since it gets into
-/// prompts and onto terminals.
+/// A path as facts carry it: `/` between components, invalid UTF-8 replaced, and control characters made visible, since it gets
+/// into prompts and onto terminals.
 pub(crate) fn shown(path: &Path) -> String {
     visible_name(&path.to_string_lossy()).into_owned()
 }
@@ -271,14 +272,14 @@ fn listed(root: &Dir, files: &[PathBuf]) -> (Vec<PathBuf>, bool) {
     (found, is_whole)
 }
 
-/// Whether it lies in a folder of [`CACHES`].
+/// Whether it is in a folder of [`CACHES`].
 fn is_cached(path: &Path) -> bool {
     let mut parts = path.components();
     parts.any(|part| CACHES.iter().any(|cache| part.as_os_str() == *cache))
 }
 
-/// Files below a folder where git is of no help, and whether these are all: breadth first, no links, bounded, without folders of these names
-/// and those that belong to git, to Baton or to a cache.
+/// Files below a folder without the help of git, and whether these are all: breadth first, no links, bounded, without folders
+/// of these names and those of git, Baton or a cache.
 fn walk(root: &Dir, start: &Path, without: &[&str]) -> (Vec<PathBuf>, bool) {
     let (mut found, mut is_whole) = (Vec::new(), true);
     let mut folders = BTreeSet::from([(0_usize, start.to_owned())]);

@@ -1,6 +1,6 @@
-//! Asks git about a workspace. Reads only: it takes no lock, moves no ref, and runs nothing: not what the repository names
-//! (see `isolated_git_dir.rs`), and no filter of the user's own either, since files are read without their attributes. So a file
-//! that goes through one counts as not committed once it was written again, even with the same content.
+//! Queries git about a workspace. Reads only: it takes no lock, moves no ref, and runs no other program: neither those that the
+//! repository names (see `isolated_git_dir.rs`), nor filters of the user's own, since files are read without their attributes.
+//! So a file that has a filter counts as uncommitted once it was written again, even with the same content.
 
 pub(crate) mod history;
 mod own_commits;
@@ -32,20 +32,20 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// At most this much of git's answer is read: some 300,000 paths.
 const MAX_ANSWER_BYTES: u64 = 32 << 20;
 
-/// Paths that git is asked about at once, as arguments.
+/// Most paths per call of git, as arguments.
 const PATHS_ASKED_AT_ONCE: usize = 100;
 
-/// Of a commit, at most this many files are compared by their contents, about a second; of those beyond, the size says it.
+/// Most files of a commit that are compared by their contents, about a second; further ones are compared by size.
 const CONTENTS_COMPARED: usize = 200;
 
-/// What git says of a workspace, in one look.
+/// Git's facts about a workspace, at one moment.
 #[derive(Debug)]
 pub(crate) struct GitSnapshot {
     /// The facts for core.
     pub(crate) facts: GitFacts,
     /// Files that git tracks or would track.
     pub(crate) files: Vec<PathBuf>,
-    /// Files that differ from the commit of the baseline; asked for only where there are more than [`MAX_FILES`].
+    /// Files that differ from the commit of the baseline; queried only if there are more than [`MAX_FILES`].
     pub(crate) differing: Vec<PathBuf>,
 }
 
@@ -53,12 +53,12 @@ pub(crate) struct GitSnapshot {
 struct GitReader<'w> {
     workspace: &'w Workspace,
     view: IsolatedGitDir,
-    /// A view that is made for this look alone.
+    /// A view that exists for this query alone.
     _passing: Option<tempfile::TempDir>,
 }
 
 impl<'w> GitReader<'w> {
-    /// Nothing where there is no repository, or where it cannot be read.
+    /// None if there is no repository, or if it cannot be read.
     async fn open(workspace: &'w Workspace) -> Result<Option<Self>, BlockingPipe> {
         let home = workspace.git.as_ref();
         let repository = match home.and_then(|home| home.repository.as_ref()) {
@@ -102,10 +102,10 @@ impl<'w> GitReader<'w> {
     }
 }
 
-/// Looks at a workspace; nothing where git is not installed, fails, or the folder is no work tree. A folder that a
-/// repository around it ignores is none either: git would hide every file in it.
+/// Examines a workspace; none if git is not installed, fails, or the folder is not a work tree. A folder that a surrounding
+/// repository ignores does not count either: git would hide every file in it.
 ///
-/// An error where git would wait for a pipe.
+/// An error if git would wait for a pipe.
 pub(crate) async fn look(
     workspace: &Workspace,
     since: Option<&Baseline>,
@@ -120,7 +120,7 @@ pub(crate) async fn look(
         return Ok(None);
     };
     let files = paths(&files);
-    // The head comes from a file on disk, so it is looked at before it becomes an argument.
+    // The head comes from a file on disk, so it is validated before it becomes an argument.
     let start = since.map(Baseline::head).filter(|head| is_commit(head));
     if since.is_some() && !facts.head.is_empty() && start != Some(facts.head.as_str()) {
         let range = start.map_or_else(|| "HEAD".to_owned(), |start| format!("{start}..HEAD"));
@@ -141,16 +141,16 @@ pub(crate) async fn look(
     Ok(Some(GitSnapshot { facts, files, differing }))
 }
 
-/// What has happened to a work tree since a moment (C9).
+/// The changes of a work tree since a moment (C9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommitsSince {
     /// Commits on HEAD that were not there.
     pub commits: u32,
-    /// Another branch is checked out, or HEAD no longer holds the commit of then.
+    /// Another branch is checked out, or HEAD no longer contains the earlier commit.
     pub diverged: bool,
 }
 
-/// Counts what came after a commit. Where the commit is not known any more, everything diverged from it.
+/// Counts the commits after a commit. If the commit is not known any more, everything diverged from it.
 pub(crate) async fn since(
     workspace: &Workspace,
     head: &str,
@@ -199,8 +199,8 @@ pub(crate) async fn head_by(workspace: &Workspace, seconds: u64) -> Result<Optio
     Ok(Some(String::from_utf8_lossy(&commit).trim().to_owned()).filter(|commit| is_commit(commit)))
 }
 
-/// The names of those of these files that are as a commit has them at their paths. Of one that is too large to be compared, the size
-/// says it.
+/// The names of those of these files that equal a commit's content at their paths. Files that are too large are compared by
+/// size.
 pub(crate) async fn as_committed(
     workspace: &Workspace,
     commit: &str,
@@ -269,8 +269,8 @@ impl GitReader<'_> {
         }))
     }
 
-    /// Branch, head and what is not committed. The host's own files are no changes of the work, and git does not go into
-    /// submodules: there it would read their configuration.
+    /// Branch, head and uncommitted files. The host's own files do not count as changes, and git does not enter submodules:
+    /// there it would read their configuration.
     async fn status(&self) -> Result<Option<Vec<u8>>, BlockingPipe> {
         let own = self.workspace.own.as_ref();
         let own_too = own.map_or_else(
@@ -324,7 +324,7 @@ impl GitReader<'_> {
         Ok(records(&self.ask(&log).await?.unwrap_or_default()).map(commit).collect())
     }
 
-    /// One question to git; nothing where it fails or does not answer in time.
+    /// One query to git; none if it fails or does not answer in time.
     async fn ask(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, BlockingPipe> {
         self.ask_with_input(arguments, &[]).await
     }
@@ -356,7 +356,7 @@ impl GitReader<'_> {
             let mut answer = Vec::new();
             let (stdin, stdout) = (child.stdin.take(), child.stdout.take()?);
             let write = async {
-                // What it does not read any more, it does not need: whether it fails says how it ends.
+                // Git may stop reading early; its exit status reports a failure.
                 if let Some(mut stdin) = stdin {
                     let _ = stdin.write_all(input).await;
                 }
@@ -383,7 +383,7 @@ fn commit(line: &[u8]) -> Commit {
     Commit { id: id.to_owned(), subject: plain.take(SUBJECT_CHARS).collect() }
 }
 
-/// A subject that people wrote is shorter: git itself warns of more than 72.
+/// People's subjects are shorter: git itself warns of more than 72.
 const SUBJECT_CHARS: usize = 120;
 
 /// Reads `status --porcelain=v2 --branch -z`: headers and one entry a dirty file, each ended by a NUL.

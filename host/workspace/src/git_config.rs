@@ -1,6 +1,6 @@
-//! Which settings of git count for the host. A repository comes from others, and an agent can write into it: of its own
-//! configuration only what is named here is taken, and none of that names a command. What the user's own configuration
-//! and that of the system say holds as it does for the user.
+//! The settings of git that count for the host. A repository comes from others, and an agent can write into it: of its own
+//! configuration only the settings named here are used, and none of them names a command. The configuration of the user and of
+//! the system holds as it does for the user.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ use crate::regular_file::read_plain;
 /// Reading a file of settings takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A value of a repository that is longer is not one that the host needs.
+/// A longer value of a repository is not one that the host needs.
 const MAX_VALUE_BYTES: usize = 1 << 10;
 
 /// Files of settings are smaller, and include fewer others.
@@ -34,8 +34,8 @@ const INCLUDE: &[u8] = b"include";
 pub struct CommandKey {
     /// As git writes it, with `*` for a part that the repository names.
     pub key: &'static str,
-    /// What the host sets in its place, in every call. Absent where the name is not known before, and where the user's own
-    /// choice holds (filters and merge drivers, as far as `user_filters.rs` lets it): then no repository is asked.
+    /// The value that the host sets in every call. Absent if the name is not known before, and if the user's own choice holds
+    /// (filters and merge drivers, as far as `user_filters.rs` permits it): then the repository's value is ignored.
     pub off: Option<&'static str>,
 }
 
@@ -104,8 +104,8 @@ pub const COMMAND_KEYS: &[CommandKey] = &[
 /// How the references of a repository are stored.
 const REF_STORAGE: &str = "extensions.refstorage";
 
-/// What is taken from a repository: how it is stored, how its files become bytes, and who works in it. What it has git ignore is taken
-/// once, when a run begins (`git_info.rs`).
+/// The settings that are taken from a repository: its storage, the conversion of its files to bytes, and the identity of its
+/// user. Its ignore lists are taken once, when a run begins (`git_info.rs`).
 const KEPT_KEYS: [&str; 20] = [
     "core.autocrlf",
     "core.eol",
@@ -129,7 +129,7 @@ const KEPT_KEYS: [&str; 20] = [
     "user.name",
 ];
 
-/// Which of these say how a file becomes bytes, and so what has changed: they count as they were when a run began.
+/// Those of them that determine how a file becomes bytes, and so the changes: they count as they were when a run began.
 const KEPT_FROM_START: [&str; 8] = [
     "core.autocrlf",
     "core.eol",
@@ -144,8 +144,8 @@ const KEPT_FROM_START: [&str; 8] = [
 /// The arguments that put [`COMMAND_KEYS`] out of force, and keep git from taking a folder of files for a repository.
 pub(crate) fn arguments() -> impl Iterator<Item = String> {
     let off = COMMAND_KEYS.iter().filter_map(|key| Some(format!("{}={}", key.key, key.off?)));
-    // The filter of git-lfs, where the user has it, would fetch what a file of the tree names from where another one says. Without that
-    // it takes what is there, and leaves the pointer to what is not.
+    // The filter of git-lfs, if the user has it, would fetch the file that a pointer in the tree names from a source that
+    // another file names. With this setting it uses the local contents, and leaves the pointers of missing ones.
     let ours = [
         "core.quotePath=false",
         "core.untrackedCache=false",
@@ -185,7 +185,7 @@ pub(crate) struct RepositorySettings {
 }
 
 impl RepositorySettings {
-    /// Reads the files as data, and those that they include. One that is not there says nothing.
+    /// Reads the files as data, and those that they include. A missing one counts as empty.
     pub(crate) async fn read(files: &[&Path]) -> io::Result<Self> {
         let mut kept = Self::default();
         for file in files {
@@ -225,7 +225,7 @@ impl RepositorySettings {
         }
     }
 
-    /// What was said last.
+    /// The last value.
     fn last(&self, key: &str) -> Option<&[u8]> {
         self.kept.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_slice())
     }
@@ -236,13 +236,13 @@ impl RepositorySettings {
         kept.flat_map(|(name, value)| [name.as_bytes(), b"\n", value, b"\0"].concat()).collect()
     }
 
-    /// Takes these in the place of what the repository says of them now.
+    /// Uses these in place of the repository's current ones.
     pub(crate) fn put_back(&mut self, of_start: &[u8]) {
         self.kept.retain(|(name, _)| !KEPT_FROM_START.contains(&name.as_str()));
         self.take(of_start);
     }
 
-    /// What this file lists is ignored, and not what another one of the user's own lists.
+    /// Ignores the files that this file lists, and not those of another list of the user.
     pub(crate) fn exclude_by(&mut self, file: Option<&Path>) {
         let value = file.map(|file| file.as_os_str().as_bytes().to_vec());
         self.kept.extend(value.map(|value| ("core.excludesfile".to_owned(), value)));
@@ -273,13 +273,13 @@ impl RepositorySettings {
     }
 }
 
-/// The filter that a setting is about, where it names a command of it.
+/// The filter of a setting, if the setting names a command.
 pub(crate) fn filter_of(name: &str) -> Option<&str> {
     let (filter, key) = name.strip_prefix("filter.")?.rsplit_once('.')?;
     ["clean", "smudge", "process"].contains(&key).then_some(filter)
 }
 
-/// Section and key in small letters; what stands between them keeps its own, as git has it.
+/// Section and key in lower case; the part between them keeps its case, as git has it.
 fn plain_name(name: &str) -> String {
     match (name.split_once('.'), name.rsplit_once('.')) {
         (Some((section, _)), Some((_, key))) if section.len() + key.len() + 1 < name.len() => {
@@ -307,7 +307,7 @@ async fn listed(file: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The path that a setting of a repository names, as git reads it. The first file that says something counts.
+/// The path in a setting of a repository, as git reads it. The first file with a value counts.
 pub(crate) async fn path_setting(files: &[PathBuf], key: &str) -> io::Result<Option<PathBuf>> {
     // A pipe would hold the host up.
     for file in files.iter().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file())) {
@@ -340,7 +340,7 @@ pub(crate) async fn expect_no_included_pipe(git_folders: &[&Path]) -> Result<(),
         if !text.windows(INCLUDE.len()).any(|word| word.eq_ignore_ascii_case(INCLUDE)) {
             continue;
         }
-        // Conditions hold or not by where git is called; a pipe is in the way of one of the calls.
+        // Conditions depend on where git is called; a pipe would block one of the calls.
         let question = ["--no-includes", "--type=path", "--get-regexp", r"^include(if\..*)?\.path$"];
         let Ok(ended) = asked(Some(&file), &question).await else { continue };
         let values = ended
@@ -353,7 +353,7 @@ pub(crate) async fn expect_no_included_pipe(git_folders: &[&Path]) -> Result<(),
     Ok(())
 }
 
-/// The same for the repository that a folder may lie in.
+/// The same for the repository around a folder, if there is one.
 pub(crate) async fn expect_no_included_pipe_around(folder: &Path) -> Result<(), BlockingPipe> {
     let around = folder.ancestors().find_map(|top| Repository::at(top).ok());
     match around {

@@ -1,5 +1,5 @@
-//! What a repository has git ignore, and how it has git treat files, by its own folder `info`, by `core.excludesFile` and by settings: as it
-//! was when a run began. By a change of these an agent would hide its files from every diff and every commit.
+//! The files that a repository ignores, and their treatment by git, according to its own folder `info`, `core.excludesFile` and
+//! settings: as they were when a run began. By changing these an agent would hide its files from every diff and every commit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,21 +10,21 @@ use crate::git_config::path_setting;
 use crate::isolated_git_dir::{Repository, hold_file, hold_link};
 use crate::regular_file::read_plain;
 
-/// The folder, in a repository as in what stands for it.
+/// The folder, in a repository and in the host's view of one.
 const INFO: &str = "info";
-/// What git reads there of all work trees.
+/// The files that git reads there for all work trees.
 const NAMES: [&str; 3] = ["attributes", "exclude", "grafts"];
 /// Git reads it from the folder of the work tree itself. Here only the git that makes another work tree takes it over.
 const SPARSE: &str = "sparse-checkout";
-/// The setting that names one more list of what is ignored, and how its copy is called.
+/// The setting that names one more ignore list, and the name of its copy.
 const EXCLUDES_KEY: &str = "core.excludesFile";
 const EXCLUDES: &str = "excludes-file";
-/// How the settings are called that say how files become bytes. Git does not read this file.
+/// The name of the settings that determine how files become bytes. Git does not read this file.
 const SETTINGS: &str = "settings";
-/// A list that people wrote is shorter.
+/// People's lists are shorter.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// The contents of these files, by name. Where the repository names an excludes file, there is a copy of it, which may be empty.
+/// The contents of these files, by name. If the repository names an excludes file, there is a copy of it, which may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GitInfoSnapshot(BTreeMap<&'static str, Vec<u8>>);
 
@@ -45,7 +45,7 @@ impl GitInfoSnapshot {
             let bytes = named.map_or(Ok(None), |file| content(&file))?;
             kept.insert(EXCLUDES, bytes.unwrap_or_default());
         }
-        // What is wrong with them is said by whatever needs them.
+        // Errors in them are reported by the code that needs them.
         if let Ok(settings) = repository.settings().await {
             kept.insert(SETTINGS, settings.of_start());
         }
@@ -57,7 +57,7 @@ impl GitInfoSnapshot {
         self.0.get(SETTINGS).map(Vec::as_slice)
     }
 
-    /// What was kept in a folder; nothing if there is none.
+    /// The stored snapshot in a folder; none if there is none.
     pub(crate) fn kept(folder: &Path) -> io::Result<Option<Self>> {
         if !folder.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
             return Ok(None);
@@ -73,7 +73,7 @@ impl GitInfoSnapshot {
         Ok(Some(Self(kept)))
     }
 
-    /// What was kept in a folder, or what the repository has now if nothing was.
+    /// The stored snapshot in a folder, or the repository's current one if none was stored.
     pub(crate) async fn kept_or_of(folder: &Path, repository: &Repository) -> io::Result<Self> {
         match Self::kept(folder)? {
             Some(kept) => Ok(kept),
@@ -91,7 +91,8 @@ impl GitInfoSnapshot {
         fs::rename(part, folder)
     }
 
-    /// Makes the folder `info` of a folder that stands for the repository. Gives the copy of the excludes file, if the repository names one.
+    /// Creates the folder `info` in the host's view of the repository. Returns the copy of the excludes file, if the repository
+    /// names one.
     pub(crate) fn hold(&self, view: &Path, repository: &Repository) -> io::Result<Option<PathBuf>> {
         let info = view.join(INFO);
         // An earlier Baton had a link to the folder of the repository here.
@@ -110,7 +111,7 @@ impl GitInfoSnapshot {
     }
 }
 
-/// Nothing if there is no regular file, as git has it.
+/// None if it is not a regular file, as in git.
 fn content(file: &Path) -> io::Result<Option<Vec<u8>>> {
     match file.metadata() {
         Ok(meta) if meta.is_file() => {}

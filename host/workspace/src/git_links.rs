@@ -1,5 +1,5 @@
-//! Links and alternates in a repository: git reads and writes elsewhere through them. What the user had when a run began is noted then
-//! and accepted as long as it is unchanged. Any other is refused, because an agent can have made it.
+//! Links and alternates in a repository: through them git reads and writes in other places. Those that the user had when a run
+//! began are noted then and accepted as long as they are unchanged. Any other is refused, because an agent can have made it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::dot_git::DotGit;
 use crate::isolated_git_dir::{Repository, hold_file};
 use crate::regular_file::read_plain;
 
-/// What git finds in a repository by a fixed name, from its shared folder. The user may have made one of them a link.
+/// The names that git uses in a repository, from its shared folder. The user may have made one of them a link.
 const ANCHORS: [&str; 15] = [
     "HEAD",
     "hooks",
@@ -62,14 +62,14 @@ impl AcceptedLinks {
     pub(crate) fn of(repository: &Repository) -> Self {
         let common_dir = &repository.common_dir;
         let link = |name: &&str| Some((PathBuf::from(name), fs::read_link(common_dir.join(name)).ok()?));
-        // What is not text cannot be noted, and so it is not accepted.
+        // A target that is not text cannot be noted, so it is not accepted.
         let links = ANCHORS.iter().filter_map(link).filter(|(_, target)| target.to_str().is_some());
         let alternates = digest_of(&common_dir.join(ALTERNATES)).ok().flatten();
         let dot_git = DotGit::at(&repository.top).ok().flatten();
         Self { common_dir: Some(common_dir.clone()), links: links.collect(), alternates, dot_git }
     }
 
-    /// Those that were noted in a file; nothing if there is none.
+    /// Those in a note file; none if it does not exist.
     pub(crate) fn noted(file: &Path) -> io::Result<Option<Self>> {
         match fs::read(file) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
@@ -78,7 +78,7 @@ impl AcceptedLinks {
         }
     }
 
-    /// Those that were noted in a file, or that the repository has now if there is no note.
+    /// Those in a note file, or the repository's current ones if there is no note.
     pub(crate) fn noted_or_of(file: &Path, repository: &Repository) -> io::Result<Self> {
         Ok(Self::noted(file)?.unwrap_or_else(|| Self::of(repository)))
     }
@@ -91,8 +91,8 @@ impl AcceptedLinks {
         hold_file(file, &serde_json::to_vec(self)?)
     }
 
-    /// Refuses a repository of the workspace that is not the one of the start: an agent can have led git to another one. One that
-    /// appeared since then lies in the workspace itself.
+    /// Refuses a repository of the workspace other than the one of the start: an agent can have led git to another one. One
+    /// that appeared since then must be in the workspace itself.
     pub(crate) fn expect_same(&self, repository: &Repository) -> io::Result<()> {
         let Repository { top, common_dir: now, .. } = repository;
         let is_same = match &self.common_dir {
@@ -105,7 +105,7 @@ impl AcceptedLinks {
         }
     }
 
-    /// Refuses what leads git out of a repository and is not accepted.
+    /// Refuses links and alternates that lead git out of a repository and are not accepted.
     pub(crate) fn expect(&self, repository: &Repository) -> io::Result<()> {
         let Repository { git_dir, common_dir, .. } = repository;
         let none = Self::default();
@@ -140,7 +140,7 @@ impl AcceptedLinks {
     }
 }
 
-/// Refuses what is there and is no regular file.
+/// Refuses anything except a regular file or a missing one.
 fn expect_file(path: &Path) -> io::Result<()> {
     match path.symlink_metadata().map(|meta| meta.file_type()) {
         Ok(kind) if kind.is_symlink() => Err(is_a_link(path)),
@@ -161,7 +161,7 @@ fn is_link(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
 }
 
-/// The content of a list of alternates; nothing if there is none. A link is never one.
+/// The digest of a list of alternates; none if there is none. A link never counts as one.
 fn digest_of(file: &Path) -> io::Result<Option<Digest>> {
     let meta = match file.symlink_metadata() {
         Ok(meta) => meta,
@@ -237,7 +237,7 @@ fn is_no_file(path: &Path) -> io::Error {
     io::Error::other(format!("{} is not a file, and git would block on it: remove it", path.display()))
 }
 
-/// The files of git say that the repository lies elsewhere than when the run began.
+/// Git's files now name another folder of the repository than when the run began.
 #[derive(Debug, thiserror::Error)]
 #[error("git in {} leads to {} now{}: put its `.git` back as it was", .top.display(), .now.display(), before(.noted.as_deref()))]
 struct MovedRepository {
@@ -246,7 +246,7 @@ struct MovedRepository {
     noted: Option<PathBuf>,
 }
 
-/// This repository of a work tree is in another folder now than at first, or than where there was none.
+/// The repository of a work tree is now in another folder, or appeared outside the workspace.
 pub(crate) fn moved(repository: &Repository, now: &Path, noted: Option<&Path>) -> io::Error {
     let (top, now, noted) = (repository.top.clone(), now.to_owned(), noted.map(Path::to_owned));
     io::Error::other(MovedRepository { top, now, noted })
@@ -276,7 +276,7 @@ const QUOTING: [&str; 9] = [
     "not a git repository: ",
 ];
 
-/// What git said, without the content of files.
+/// Git's message, without the content of files.
 pub(crate) fn without_content(said: &str) -> String {
     let plain = |line: &str| match QUOTING.iter().find_map(|marker| Some((line.find(marker)?, marker.len())))
     {
@@ -375,7 +375,7 @@ mod tests {
             symlink(&away, &at).unwrap();
             let why = refused(&before, &repository).unwrap_or_default();
             assert!(why.contains("is a link") && why.contains(name), "{name}: {why}");
-            // One that the user had is accepted, until it leads elsewhere.
+            // The user's own link is accepted until its target changes.
             let users = AcceptedLinks::of(&repository);
             assert_eq!(refused(&users, &repository), None, "{name}");
             fs::remove_file(&at).unwrap();
@@ -424,7 +424,7 @@ mod tests {
         let why = refused(&at_start, &moved).unwrap();
         assert!(why.contains(&format!("leads to {} now", common_dir.display())), "{why}");
         assert!(why.contains(&format!("led to {} when", place.common.display())), "{why}");
-        // Where there was none, one in the folder is the work of the run, and one elsewhere is not.
+        // If there was none, a repository in the folder is the work of the run, and one in another place is not.
         let none = AcceptedLinks::default();
         assert_eq!(refused(&none, &place.repository(&place.common)), None);
         assert!(refused(&none, &moved).unwrap().contains("there was no repository"));

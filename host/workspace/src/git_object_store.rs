@@ -1,6 +1,7 @@
-//! The objects of git as the host reads them. Agents can write the folder of objects of a repository, and git does not look whether an object is
-//! what its name says. So the host has a folder of its own for them, beside its work trees: what its git makes is written there and then copied
-//! to the repository, and what others made is taken from the repository under the name that its content has (`worktrees/import.rs`).
+//! The objects of git as the host reads them. Agents can write the folder of objects of a repository, and git does not check
+//! whether an object matches its name. So the host has its own folder for them, next to its work trees: its git writes new
+//! objects there, which are then copied to the repository, and objects of others are taken from the repository under the name
+//! of their content (`worktrees/import.rs`).
 //!
 //! | file or folder | what |
 //! |---|---|
@@ -28,10 +29,10 @@ use crate::regular_file::read_lines;
 const LIST_BYTES_MAX: u64 = 32 << 20;
 /// Commits that git takes for present; what is reachable from them is not fetched again.
 const TAKEN_COMMITS_MAX: usize = 50;
-/// What git calls an object that it has not written to its end. `git gc` removes them.
+/// Git's prefix of an unfinished object. `git gc` removes them.
 const UNFINISHED: &str = "tmp_obj_";
 
-/// Where the host's objects lie, for repositories of one format.
+/// The folder of the host's objects, for repositories of one format.
 #[derive(Clone, Debug)]
 pub(crate) struct GitObjectStore {
     folder: PathBuf,
@@ -58,7 +59,7 @@ impl GitObjectStore {
         Ok(store)
     }
 
-    /// Where git writes. It reads the others as well.
+    /// The folder that git writes to. It reads the others as well.
     pub(crate) fn new_objects(&self) -> PathBuf {
         self.folder.join("new")
     }
@@ -72,7 +73,7 @@ impl GitObjectStore {
         self.folder.join("shallow")
     }
 
-    /// Copies what is new to the folder of objects of the repository, whatever is there under its name, and keeps it.
+    /// Copies new objects to the repository's folder of objects, replacing any object of the same name, and keeps them.
     pub(crate) fn publish(&self, repository: &Path) -> io::Result<()> {
         let new = self.new_objects();
         let mut target = None;
@@ -118,7 +119,7 @@ impl GitObjectStore {
         Ok(folder)
     }
 
-    /// Copies objects to the folder of objects of the repository, whatever is there under their names.
+    /// Copies objects to the repository's folder of objects, replacing any objects of the same names.
     pub(crate) fn copy_all(&self, from: &Path, repository: &Path) -> io::Result<()> {
         let target = Dir::open_ambient_dir(repository, ambient_authority())?;
         for (folder, name) in objects_in(from)? {
@@ -127,7 +128,7 @@ impl GitObjectStore {
         Ok(())
     }
 
-    /// Keeps what was taken, `last` after everything else: where that is, all of it is, whenever this was cut short.
+    /// Keeps imported objects, `last` after all others: if it is there, all of them are, even after an interruption.
     pub(crate) fn adopt(&self, incoming: &Path, last: &str) -> io::Result<()> {
         let mut objects = objects_in(incoming)?;
         objects.sort_by_key(|(folder, name)| format!("{folder}{name}") == last);
@@ -241,7 +242,7 @@ fn copy_object(mut object: File, objects: &Dir, folder: &str, name: &str) -> io:
         folder.rename(&unfinished, &folder, name)
     });
     if written.is_err() {
-        // What stays of it is only untidy.
+        // A leftover file is only untidy.
         drop(folder.remove_file(&unfinished));
     }
     written

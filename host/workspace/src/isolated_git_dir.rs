@@ -1,7 +1,7 @@
-//! A repository as the host sees it: where it lies, by explicit paths, and a folder of the host's own that stands for it. In
-//! that folder git finds everything of the repository but its configuration and its hooks, which others may have
-//! written: so whatever git does, it runs nothing that the repository names, and a change of its configuration while git
-//! works changes nothing. What the repository has git ignore is there as it was when the run began (`git_info.rs`).
+//! The host's view of a repository: its explicit paths, and a folder of the host's own that replaces it for git. In that folder
+//! git finds everything of the repository except its configuration and its hooks, which others may have written: so git never
+//! runs a command that the repository names, and a change of its configuration while git works has no effect. The ignore lists
+//! there are those of the start of the run (`git_info.rs`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,12 +23,12 @@ use crate::git_object_store::GitObjectStore;
 use crate::regular_file::{read_lines, read_plain};
 use crate::user_filters::UserCommandsOff;
 
-/// What a repository shares among its work trees, without `config`, `hooks`, `info`, `objects` and `worktrees`. `lfs` is where git-lfs keeps
-/// the contents of large files.
+/// The files that a repository shares among its work trees, without `config`, `hooks`, `info`, `objects` and `worktrees`. `lfs`
+/// is the folder in which git-lfs keeps the contents of large files.
 const SHARED: [&str; 4] = ["lfs", "packed-refs", "refs", "reftable"];
-/// Where it keeps its objects.
+/// The folder of its objects.
 const OBJECTS: &str = "objects";
-/// Where a repository keeps its list of work trees.
+/// The folder of a repository's list of work trees.
 pub(crate) const WORK_TREES: &str = "worktrees";
 /// Commits whose parents the repository does not have. Copied, because git quotes a line that it does not understand.
 const SHALLOW: &str = "shallow";
@@ -37,20 +37,20 @@ const BARE: &str = "bare";
 /// A repository has fewer of them.
 const MAX_SHALLOW_BYTES: u64 = 4 << 20;
 
-/// The file by which a work tree says where its repository is, is not longer than a path.
+/// The link file of a work tree is not longer than a path.
 const MAX_LINK_BYTES: u64 = 8 << 10;
 
 /// A git that does not find a repository by then is on a dead network mount.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Where a work tree and its repository are.
+/// The paths of a work tree and its repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Repository {
     /// The top of the work tree.
     pub(crate) top: PathBuf,
-    /// What is the work tree's own: HEAD and index.
+    /// The work tree's own files: HEAD and index.
     pub(crate) git_dir: PathBuf,
-    /// What it shares with other work trees: objects and refs.
+    /// The files shared with other work trees: objects and refs.
     pub(crate) common_dir: PathBuf,
 }
 
@@ -60,15 +60,15 @@ pub(crate) enum RepositoryLookupError {
     /// Git would wait for a pipe.
     #[error(transparent)]
     Pipe(#[from] BlockingPipe),
-    /// What git says.
+    /// Git's message.
     #[error("{0}")]
     Absent(String),
 }
 
 impl Repository {
-    /// The repository around a folder; git finds it, since git knows whose repositories this user trusts. It is none where
-    /// its configuration moves the work tree elsewhere, and neither is a bare one that lies among the files. Runs nothing,
-    /// and waits for no pipe.
+    /// The repository around a folder, found by git, since git knows whose repositories this user trusts. A repository whose
+    /// configuration moves the work tree to another place does not count, and neither does a bare one among the files. Runs
+    /// nothing, and waits for no pipe.
     pub(crate) async fn around(folder: &Path) -> Result<Self, RepositoryLookupError> {
         blocking_pipes::expect_none_around(folder)?;
         git_config::expect_no_included_pipe_around(folder).await?;
@@ -134,7 +134,7 @@ impl Repository {
         Ok(Self { top: top.to_owned(), git_dir, common_dir })
     }
 
-    /// Refuses a git folder that names another common folder by now: git keeps refs there, whatever its environment says.
+    /// Refuses a git folder that names another common folder by now: git keeps refs there, regardless of its environment.
     pub(crate) fn expect_unmoved(&self) -> io::Result<()> {
         let now = Self::of(&self.top, self.git_dir.clone())?.common_dir;
         match now == self.common_dir {
@@ -156,7 +156,7 @@ pub(crate) fn named_by(link: &[u8], top: &Path) -> io::Result<PathBuf> {
     top.join(git_link::named_by(link).ok_or_else(wrong)?).canonicalize()
 }
 
-/// Stands for a repository towards git.
+/// Replaces a repository for git.
 #[derive(Clone, Debug)]
 pub(crate) struct IsolatedGitDir {
     folder: PathBuf,
@@ -167,11 +167,11 @@ pub(crate) struct IsolatedGitDir {
     pub(crate) filters: BTreeSet<String>,
     /// Commands of the user that git does not get.
     pub(crate) off: UserCommandsOff,
-    /// Where git finds its objects, if not in the repository.
+    /// The store of its objects, if not the repository's.
     pub(crate) objects: Option<GitObjectStore>,
 }
 
-/// The HEAD of a folder that stands for a repository: git takes none without one for a repository.
+/// The HEAD of the replacing folder: git does not recognise a repository without one.
 const NO_HEAD: &[u8] = b"ref: refs/heads/none\n";
 
 /// Names of the tree without files, which every repository knows.
@@ -220,13 +220,13 @@ impl IsolatedGitDir {
         read_lines(&self.folder.join(SHALLOW), MAX_SHALLOW_BYTES)
     }
 
-    /// Where the repository keeps its objects.
+    /// The repository's folder of objects.
     pub(crate) fn repository_objects(&self) -> PathBuf {
         self.repository.common_dir.join(OBJECTS)
     }
 
-    /// Git for what needs neither index nor HEAD of the work tree. It sees nothing of the git folder there, where an agent may be
-    /// writing now: so nothing in it leads git elsewhere.
+    /// Git for calls that need neither index nor HEAD of the work tree. It does not see the git folder there, where an agent
+    /// may be writing now, so nothing in it can redirect git.
     pub(crate) fn git_of_refs(&self) -> Command {
         let mut git = base(&self.repository.top);
         git.envs(self.off.environment());
@@ -234,8 +234,8 @@ impl IsolatedGitDir {
         git
     }
 
-    /// Git for what needs objects alone. It knows no attributes, of the tree (`.gitattributes`), of the repository or of the user: so it tells
-    /// by its content whether a file is text.
+    /// Git for calls that need objects alone. It uses no attributes of the tree (`.gitattributes`), the repository or the user,
+    /// so it decides by its content whether a file is text.
     pub(crate) fn git_of_objects(&self) -> Command {
         let mut git = base(&self.repository.top);
         git.args(["-c", "core.attributesFile=/dev/null"]).envs(self.off.environment());
@@ -243,7 +243,7 @@ impl IsolatedGitDir {
         git
     }
 
-    /// With the list of work trees as well, for what makes, lists and removes them.
+    /// With the list of work trees as well, for calls that create, list and remove them.
     pub(crate) fn with_work_trees(self) -> io::Result<Self> {
         let list = self.repository.common_dir.join(WORK_TREES);
         match fs::create_dir(&list) {
@@ -253,7 +253,7 @@ impl IsolatedGitDir {
         Ok(self)
     }
 
-    /// Git in the work tree: it looks for no repository, and knows this one by what the host has put into the folder.
+    /// Git in the work tree: it searches for no repository, and uses the content that the host has put into the folder.
     pub(crate) fn git(&self) -> Command {
         let Repository { top, git_dir, .. } = &self.repository;
         let mut git = base(top);
@@ -263,7 +263,7 @@ impl IsolatedGitDir {
     }
 }
 
-/// Git with nothing but what the host wants it to have.
+/// Git with only the host's settings.
 pub(crate) fn base(at: &Path) -> Command {
     let mut git = Command::new(own_trusted_program("git"));
     git.arg("--no-pager").args(arguments()).current_dir(at).env_clear().envs(environment());
@@ -298,7 +298,7 @@ pub(crate) fn hold_link(link: &Path, target: &Path) -> io::Result<()> {
     fs::rename(&beside, link)
 }
 
-/// Writes a file whole, where it is not so already.
+/// Writes a whole file, unless it has this content already.
 pub(crate) fn hold_file(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let is_file = file.symlink_metadata().is_ok_and(|meta| meta.is_file());
     if is_file && read_plain(file, bytes.len() as u64).is_ok_and(|now| now == bytes) {

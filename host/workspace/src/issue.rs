@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// A tracker that does not answer by then is not going to.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// What an issue says.
+/// The content of an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Issue {
     /// Its title.

@@ -1,5 +1,5 @@
-//! What is really on disk: git facts, file changes, verification commands, projected files, and the work trees in which
-//! phases work side by side. States facts and judges nothing; what a change means is for core and the policies.
+//! The facts on disk: git facts, file changes, verification commands, projected files, and the work trees in which phases work
+//! in parallel. Reports facts and judges nothing; core and the policies decide what a change means.
 //!
 //! Git and child commands are named only in this crate. Files are read and written through [`cap_std`], so that no
 //! link an agent plants leads out of the workspace.
@@ -65,35 +65,35 @@ pub use worktrees::{
 /// What a command needs to reach the desktop of the user who started the host; none of it is a secret.
 const DESKTOP: [&str; 4] = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
 
-/// A folder that agents work in. Cheap to clone; nothing is held open between calls. One that an agent has replaced by another folder, or
-/// by a link, is neither read nor written.
+/// A folder that agents work in. Cheap to clone; nothing is held open between calls. A folder that an agent has replaced by
+/// another one, or by a link, is neither read nor written.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     root: WorkspaceRoot,
-    /// The task folder of the run, where it lies outside of `.baton`.
+    /// The task folder of the run, if it is outside of `.baton`.
     own: Option<PathBuf>,
-    /// Links that stood where folders of Baton's own are.
+    /// Links that replaced folders of Baton's own.
     exchanged: ReplacedFolders,
-    /// How git gets to see it; absent where no run's trees opened it.
+    /// Git's view of it; absent if it was not opened by a run's trees.
     git: Option<GitContext>,
-    /// What stands before a command that is run here; empty where nothing confines it.
+    /// Words before a command that is run here; empty if it is not confined.
     within: Vec<OsString>,
-    /// What the host knows its own commands by.
+    /// The value that identifies the host's own commands.
     command_mark: String,
-    /// Where Python keeps what it compiles, in commands that nothing confines; beside the sources where absent.
+    /// The folder of Python's compiled files, in commands that are not confined; next to the sources if absent.
     python_cache: Option<PathBuf>,
 }
 
-/// What the trees of a run know of git in one folder.
+/// Git's context of a run's trees in one folder.
 #[derive(Clone, Debug)]
 struct GitContext {
-    /// Where the folder lies that stands for the repository.
+    /// The folder that replaces the repository for git.
     view: PathBuf,
     /// The repository that the folder was made from; the workspace's own is looked for.
     repository: Option<Repository>,
     /// The file that notes which links in it are the user's own.
     links: PathBuf,
-    /// The folder that keeps what it had git ignore when the run began.
+    /// The folder with the ignore lists from the start of the run.
     info: PathBuf,
     /// The `.git` of the run's workspace, from when the host began to hold it.
     held: Arc<OnceLock<DotGit>>,
@@ -109,7 +109,7 @@ impl Workspace {
     /// Takes an existing folder, by its canonical path.
     ///
     /// # Errors
-    /// [`WorkspaceError::NoFolder`] where there is none.
+    /// [`WorkspaceError::NoFolder`] if it does not exist.
     pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let refuse = |source| WorkspaceError::NoFolder { path: root.to_owned(), source };
         let root = WorkspaceRoot::open(root).map_err(refuse)?;
@@ -135,12 +135,12 @@ impl Workspace {
         self.git.as_ref().map_or(Ok(()), GitContext::held).map_err(WorkspaceError::Repository)
     }
 
-    /// Remembers the files as they are: the start that [`Workspace::measure`] measures against. `expected` are files
-    /// that objectives name; they are watched even where git ignores them.
+    /// Records the current files: the start that [`Workspace::measure`] compares with. `expected` are files that objectives
+    /// name; they are watched even if git ignores them.
     ///
     /// # Errors
-    /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`];
-    /// [`WorkspaceError::Repository`]; [`WorkspaceError::Pipe`] where git would wait for one.
+    /// [`WorkspaceError::NoFolder`] if the folder exists but cannot be opened; [`WorkspaceError::Replaced`];
+    /// [`WorkspaceError::Repository`]; [`WorkspaceError::Pipe`] if git would wait for one.
     pub async fn baseline(&self, expected: &[String]) -> Result<Baseline, WorkspaceError> {
         self.baseline_with_next_run(expected, &[]).await
     }
@@ -158,12 +158,12 @@ impl Workspace {
         self.listed(None, move |listing| Baseline::take(listing, &expected, &next_run_files)).await
     }
 
-    /// What is on disk now, and what of it differs from the baseline (A5). A workspace that is gone is a fact, not
-    /// an error: every file of the baseline counts as deleted.
+    /// The files on disk now, and their differences from the baseline (A5). A missing workspace is a fact, not an error: every
+    /// file of the baseline counts as deleted.
     ///
     /// # Errors
-    /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`];
-    /// [`WorkspaceError::Repository`]; [`WorkspaceError::Pipe`] where git would wait for one.
+    /// [`WorkspaceError::NoFolder`] if the folder exists but cannot be opened; [`WorkspaceError::Replaced`];
+    /// [`WorkspaceError::Repository`]; [`WorkspaceError::Pipe`] if git would wait for one.
     pub async fn measure(
         &self,
         baseline: &Baseline,
@@ -173,8 +173,8 @@ impl Workspace {
         self.listed(Some(baseline), move |listing| start.compare(listing, &expected, MAX_CHANGED)).await
     }
 
-    /// Every file that differs from the baseline, where [`Workspace::measure`] names only the first [`MAX_CHANGED`]:
-    /// for a file that is kept, never for the journal. No more than the baseline and one pass can list.
+    /// Every file that differs from the baseline, while [`Workspace::measure`] names only the first [`MAX_CHANGED`]: for a
+    /// separate file, never for the journal. Limited to the files that the baseline and one pass can list.
     ///
     /// # Errors
     /// As for [`Workspace::measure`].
@@ -197,7 +197,7 @@ impl Workspace {
         .await
     }
 
-    /// Those of these files that are not as they are described, as they are now, and those of which that cannot be told.
+    /// The current state of those of these files that differ from their descriptions, or for which that is unknown.
     ///
     /// # Errors
     /// As for [`Workspace::measure`].
@@ -218,8 +218,8 @@ impl Workspace {
         Ok(git::as_committed(self, commit, files).await?)
     }
 
-    /// The names of those of these files that are as this commit, or one before it, has them at their paths, so far as the newest thousand
-    /// commits tell that changed each. The history of the commits in `without` is not read. None without git.
+    /// The names of those of these files that equal this commit, or one before it, at their paths, as far as the newest
+    /// thousand commits that changed each show it. The history of the commits in `without` is not read. None without git.
     ///
     /// # Errors
     /// As for [`Workspace::measure`].
@@ -233,9 +233,10 @@ impl Workspace {
         Ok(git::history::as_in_history(self, commit, without, files).await?)
     }
 
-    /// The names of those of these files, each with what work left of it, that are as a commit since `start` has them, on HEAD, a branch or
-    /// a tag, although no commit on HEAD since then has had what work left. Not those that the user committed in the folder itself since
-    /// it was measured, at `since`, with nothing but commits and rebases there. None without git; `start` may be empty.
+    /// The names of those of these files, each with the state that the work left, that equal a commit since `start` on HEAD, a
+    /// branch or a tag, although no commit on HEAD since then has that state. Files that the user committed in the folder
+    /// itself since the measurement, at `since`, with only commits and rebases there, are left out. None without git; `start`
+    /// may be empty.
     ///
     /// # Errors
     /// As for [`Workspace::measure`].
@@ -258,8 +259,8 @@ impl Workspace {
         Ok(git::head_by(self, at.0 / 1000).await?)
     }
 
-    /// Whether HEAD names an older commit than this baseline, or one of another branch or repository; not where the same branch was rewritten,
-    /// as by an amended commit or a rebase. False without git.
+    /// Whether HEAD names an older commit than this baseline, or one of another branch or repository; false if the same branch
+    /// was rewritten, as by an amended commit or a rebase. False without git.
     ///
     /// # Errors
     /// As for [`Workspace::measure`].
@@ -268,7 +269,7 @@ impl Workspace {
         Ok(git::has_left(self, start).await?)
     }
 
-    /// Looks at the listed files, and has git say what happened since a baseline.
+    /// Examines the listed files, and queries git for the changes since a baseline.
     async fn listed<T: Send + 'static>(
         &self,
         since: Option<&Baseline>,
@@ -286,7 +287,7 @@ impl Workspace {
         blocking(move || Ok(look(&file_listing::FileListing::open(&root, git, own.as_deref())?))).await
     }
 
-    /// What git says has happened since `head` was checked out on `branch`. Nothing, where there is no git, or was none.
+    /// Git's changes since `head` was checked out on `branch`. None if there is no git, or was none.
     pub async fn since(&self, head: &str, branch: &str) -> CommitsSince {
         match self.held() {
             Ok(()) => git::since(self, head, branch).await.unwrap_or_default(),
@@ -298,13 +299,13 @@ impl Workspace {
     /// when the future is dropped, or when this process dies. It inherits only an allow-listed environment.
     ///
     /// # Errors
-    /// [`WorkspaceError::Command`] where it cannot be started. That it fails or takes too long is a result.
+    /// [`WorkspaceError::Command`] if it cannot be started. A failure or a timeout is a result.
     pub async fn verify(&self, command: &str, limit: Duration) -> Result<CommandResult, WorkspaceError> {
         self.held()?;
         verify::run(self, command, &[], limit).await
     }
 
-    /// The same for a command that tells people something: it gets these variables besides.
+    /// The same for a command that notifies people: it gets these additional variables.
     ///
     /// # Errors
     /// As for [`Workspace::verify`].
@@ -319,12 +320,11 @@ impl Workspace {
         verify::run(self, command, &told, limit).await
     }
 
-    /// Writes a file below the workspace, whole or not at all, making its folders. Blocking; for small files.
+    /// Writes a file below the workspace, completely or not at all, and creates its folders. Blocking; for small files.
     ///
     /// # Errors
-    /// [`WorkspaceError::Outside`] where the path is no plain relative path;
-    /// [`WorkspaceError::Write`] where the system refuses, or a link of the user's is on the way; one where a folder of Baton's own is to be
-    /// is removed.
+    /// [`WorkspaceError::Outside`] if the path is not a plain relative path; [`WorkspaceError::Write`] if the system refuses,
+    /// or a link of the user's is on the way; a link in place of a folder of Baton's own is removed.
     pub fn write_projection(&self, relative: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
         projection::write(self, relative, bytes, false)
     }
@@ -342,7 +342,7 @@ impl Workspace {
         projection::holds(self, relative, bytes, executable)
     }
 
-    /// Removes a file that was written; one that is not there is no error. Blocking.
+    /// Removes a written file; a missing one is not an error. Blocking.
     ///
     /// # Errors
     /// As for [`Workspace::write_projection`].
@@ -350,46 +350,46 @@ impl Workspace {
         projection::remove(self, relative)
     }
 
-    /// Removes what writers that were killed left half written in a folder. Blocking; nothing is wrong where it cannot.
+    /// Removes incomplete files of killed writers in a folder. Blocking; failures are ignored.
     pub fn sweep_projections(&self, folder: &str) {
         projection::sweep(self, folder);
     }
 
-    /// The same workspace, of which this folder is Baton's own: what is written there is no change of the work. `.baton`
-    /// always is.
+    /// The same workspace with this folder as one of Baton's own: files there are not changes of the work. `.baton` always is
+    /// one.
     #[must_use]
     pub fn with_own_folder(mut self, folder: &str) -> Self {
         self.own = Some(PathBuf::from(folder));
         self
     }
 
-    /// The same workspace, whose commands get this as `BATON_COMMAND`: what they start and leave behind is known by it.
+    /// The same workspace, whose commands get this as `BATON_COMMAND`: it identifies the processes that they leave behind.
     #[must_use]
     pub fn with_command_mark(mut self, mark: String) -> Self {
         self.command_mark = mark;
         self
     }
 
-    /// The same workspace, in whose commands Python keeps what it compiles in this folder, which it makes: it takes no compiled modules from the
-    /// workspace, where agents may have left them. Commands that are confined do as they did.
+    /// The same workspace; in its commands Python keeps its compiled files in this folder, which Python creates: it uses no
+    /// compiled modules from the workspace, where agents may have left them. Confined commands are not affected.
     #[must_use]
     pub fn with_python_cache(mut self, folder: PathBuf) -> Self {
         self.python_cache = Some(folder);
         self
     }
 
-    /// The same workspace, in which commands are started by this one: the words that stand before them.
+    /// The same workspace, whose commands are started by this one: the words before them.
     #[must_use]
     pub fn within(mut self, before: Vec<OsString>) -> Self {
         self.within = before;
         self
     }
 
-    /// Reads a file that an agent names, by its path relative to the workspace or by its whole path. Blocking.
+    /// Reads a file that an agent names, by its path relative to the workspace or by its absolute path. Blocking.
     ///
     /// # Errors
-    /// [`WorkspaceError::Read`] where there is no such file inside the workspace, links included;
-    /// [`WorkspaceError::Hidden`] where it is in one of the `hidden` places, absolute or from the workspace; [`WorkspaceError::TooLarge`].
+    /// [`WorkspaceError::Read`] if there is no such file inside the workspace, links included; [`WorkspaceError::Hidden`] if it
+    /// is in one of the `hidden` places, absolute or from the workspace; [`WorkspaceError::TooLarge`].
     pub fn read_file(
         &self,
         path: &str,
@@ -400,7 +400,7 @@ impl Workspace {
     }
 }
 
-/// Runs what reads many files on a thread that may block.
+/// Runs a function that reads many files on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WorkspaceError> + Send + 'static,
 ) -> Result<T, WorkspaceError> {

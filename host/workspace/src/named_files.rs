@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::file_listing::{FileListing, FileStat, HashBudget};
 
-/// What is at each of these names.
+/// The state of each of these names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct NamedFiles(BTreeMap<String, NamedFileState>);
 
-/// What is at a name.
+/// The state of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum NamedFileState {
@@ -26,12 +26,12 @@ enum NamedFileState {
     },
     /// A folder, by the names and contents of all files below it.
     Folder(Digest),
-    /// A folder with more files than are looked at.
+    /// A folder with too many files.
     Unknown,
 }
 
 impl NamedFiles {
-    /// Looks at these paths, relative to the workspace.
+    /// Examines these paths, relative to the workspace.
     pub(crate) fn take<'n>(listing: &FileListing, names: impl IntoIterator<Item = &'n String>) -> Self {
         let mut budget = HashBudget::new();
         let state = |name: &String| (name.clone(), NamedFileState::of(listing, Path::new(name), &mut budget));
@@ -42,13 +42,13 @@ impl NamedFiles {
         self.0.is_empty()
     }
 
-    /// The same, with the earlier state of what was looked at before.
+    /// The same, with the earlier state of the names that were examined before.
     pub(crate) fn with_earlier(mut self, earlier: Self) -> Self {
         self.0.extend(earlier.0);
         self
     }
 
-    /// The names of what differs in a later listing, or of which that cannot be told.
+    /// The names that differ in a later listing, or for which that is unknown.
     pub(crate) fn changed(&self, listing: &FileListing) -> Vec<String> {
         let now = Self::take(listing, self.0.keys());
         let both = self.0.iter().zip(now.0.values());

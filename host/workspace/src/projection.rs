@@ -1,5 +1,5 @@
-//! Writes files that people and agents read into the workspace. They are copies of what the journal and the artifact
-//! store hold, so they are whole at any moment but not synced to disk.
+//! Writes files for people and agents into the workspace. They are copies of data in the journal and the artifact store, so
+//! they are complete at any moment but not synced to disk.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Component, Path};
@@ -15,12 +15,12 @@ use crate::error::WorkspaceError;
 /// Makes names of temporary files unlike each other within this process.
 static ORDINAL: AtomicU64 = AtomicU64::new(0);
 
-/// What a script is created with; the user's mask takes away from it.
+/// The mode of a new script; the user's umask applies to it.
 const SCRIPT: u32 = 0o777;
-/// What every other file is.
+/// The mode of every other file.
 const PLAIN: u32 = 0o666;
 
-/// Writes beside the target, then renames: a reader sees the old file or the new one.
+/// Writes a temporary file next to the target, then renames it: a reader sees the old file or the new one.
 pub(crate) fn write(
     workspace: &Workspace,
     relative: &str,
@@ -46,13 +46,13 @@ fn put(dir: &Dir, temporary: &str, name: &str, bytes: &[u8], mode: u32) -> io::R
     let mut file = dir.open_with(temporary, OpenOptions::new().write(true).create_new(true).mode(mode))?;
     let written = file.write_all(bytes).and_then(|()| dir.rename(temporary, dir, name));
     if written.is_err() {
-        // The first error is the one to tell; a leftover temporary file is only untidy.
+        // The first error is the important one; a leftover temporary file is only untidy.
         let _ = dir.remove_file(temporary);
     }
     written
 }
 
-/// Whether a regular file has these bytes, and may be executed where it should be.
+/// Whether a regular file has these bytes and the right executable bit.
 pub(crate) fn holds(workspace: &Workspace, relative: &str, bytes: &[u8], executable: bool) -> bool {
     let look = |folder: &Path, name: &str| -> io::Result<bool> {
         let dir = workspace.folder_without_links(folder, false)?;
@@ -71,7 +71,7 @@ pub(crate) fn holds(workspace: &Workspace, relative: &str, bytes: &[u8], executa
     plain(relative).is_ok_and(|(folder, name)| look(folder, name).unwrap_or(false))
 }
 
-/// Removes a file; one that is not there is removed already.
+/// Removes a file; a missing one counts as removed.
 pub(crate) fn remove(workspace: &Workspace, relative: &str) -> Result<(), WorkspaceError> {
     let (folder, name) = plain(relative)?;
     let removed = workspace.folder_without_links(folder, false).and_then(|dir| dir.remove_file(name));

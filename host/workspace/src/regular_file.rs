@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 /// Opens a regular file for reading, through links.
 ///
 /// # Errors
-/// What the system says; an error of the kind [`io::ErrorKind::InvalidInput`] if it is something else than a regular file.
+/// Those of the system; an error of the kind [`io::ErrorKind::InvalidInput`] if it is not a regular file.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
     let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
@@ -36,7 +36,7 @@ pub fn read_plain(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The lines of a regular file that has at most `max_bytes`; none where there is no file.
+/// The lines of a regular file that has at most `max_bytes`; none if there is no file.
 ///
 /// # Errors
 /// As for [`read_plain`].

@@ -11,7 +11,7 @@ use crate::isolated_git_dir::base;
 /// Makes the folder a repository on the branch `main`. Blocking.
 ///
 /// # Errors
-/// [`WorkspaceError::Command`] where git is not installed, or refuses.
+/// [`WorkspaceError::Command`] if git is not installed, or refuses.
 pub fn make_repository(folder: &Path) -> Result<(), WorkspaceError> {
     let calls: [&[&str]; 2] = [
         &["init", "--quiet", "--initial-branch=main"],
@@ -30,7 +30,7 @@ fn call(folder: &Path, arguments: &[&str]) -> io::Result<()> {
     let output = base(folder)
         .args(["-c", "user.name=Baton", "-c", "user.email=baton@localhost", "-c", "commit.gpgSign=false"])
         .args(arguments)
-        // A repository around it is none of its business.
+        // A repository around it is ignored.
         .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder))
         .stdin(Stdio::null())
         .output()?;

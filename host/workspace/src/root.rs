@@ -1,5 +1,5 @@
-//! The folder that agents work in, held to the one that was opened. An agent may move it away and put a link, or another folder, in its
-//! place: nothing of that one is read, and nothing is written there.
+//! The folder that agents work in, compared with the one that was opened. An agent may move it away and put a link, or another
+//! folder, in its place: that one is neither read nor written.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl WorkspaceRoot {
         &self.path
     }
 
-    /// Opens the folder; an error where it is gone, or where another one is in its place.
+    /// Opens the folder; an error if it is gone or was replaced.
     pub(crate) fn dir(&self) -> io::Result<Dir> {
         let dir = Dir::open_ambient_dir(&self.path, ambient_authority())?;
         let meta = dir.dir_metadata()?;
@@ -43,7 +43,7 @@ impl WorkspaceRoot {
         Err(io::Error::other(REPLACED))
     }
 
-    /// An error where another folder, or a link, is in its place. A folder that is gone is none.
+    /// An error if it was replaced by another folder or a link. A missing folder is not an error.
     pub(crate) fn held(&self) -> Result<(), WorkspaceError> {
         match self.dir() {
             Err(error) if error.kind() == io::ErrorKind::Other => {

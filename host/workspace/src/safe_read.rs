@@ -14,14 +14,14 @@ use rustix::fs::OFlags;
 use crate::error::WorkspaceError;
 use crate::root::WorkspaceRoot;
 
-/// The whole file, where it has at most `max_bytes` and is not in one of the `hidden` places, absolute or from the workspace.
+/// The whole file, if it has at most `max_bytes` and is not in one of the `hidden` places, absolute or from the workspace.
 pub(crate) fn read(
     root: &WorkspaceRoot,
     path: &str,
     max_bytes: u64,
     hidden: &[PathBuf],
 ) -> Result<Vec<u8>, WorkspaceError> {
-    // Agents like to name files by their whole path; one inside the workspace is meant as such.
+    // Agents often name files by their absolute path; one inside the workspace is accepted.
     let relative = Path::new(path).strip_prefix(root.path()).unwrap_or(Path::new(path));
     let failed =
         |source| WorkspaceError::Read { root: root.path().to_owned(), path: path.to_owned(), source };
@@ -51,7 +51,7 @@ fn open(root: &WorkspaceRoot, relative: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Where the file lies that was opened, whatever links led to it and whatever stands at its path by now.
+/// The path of the opened file, after all links, even if its path was replaced since.
 #[cfg(target_os = "linux")]
 fn real_path(file: &File, _: &WorkspaceRoot, _: &Path) -> io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))

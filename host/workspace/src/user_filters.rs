@@ -13,19 +13,19 @@ use baton_sandbox::{is_work_of_agents, own_trusted_path, runs_no_work_of_agents}
 
 use crate::git_config::asked;
 
-/// Programs of which no word names what they run or load.
+/// Programs whose arguments never name a program or file that they run or load.
 const KNOWN: [&str; 7] = ["cat", "false", "git-crypt", "git-lfs", "nbstripout", "tr", "true"];
 
 /// Commands of git itself for which the same holds.
 const KNOWN_OF_GIT: [&str; 2] = ["lfs", "merge-file"];
 
-/// What git does where no merge driver is set.
+/// Git's behaviour without a merge driver.
 const MERGE_AS_TEXT: &str = "git merge-file --marker-size=%L %A %O %B";
 
 /// Settings of a user include fewer files.
 const MAX_FILES: usize = 100;
 
-/// What the settings of the user name, and git does not get.
+/// Commands in the user's settings that git does not get.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UserCommandsOff {
     filters: BTreeSet<OsString>,
@@ -33,8 +33,8 @@ pub(crate) struct UserCommandsOff {
 }
 
 impl UserCommandsOff {
-    /// Reads the settings of the user and of the system. What they include on a condition counts whether it holds or not: an agent
-    /// may change the branch, by which it holds later.
+    /// Reads the settings of the user and of the system. Conditional includes count in any case: an agent may change the
+    /// branch, which makes the condition true later.
     pub(crate) async fn read() -> io::Result<Self> {
         let mut off = Self::default();
         let (mut seen, mut left) = (BTreeSet::new(), vec![None]);
@@ -84,7 +84,7 @@ impl UserCommandsOff {
         self.filters.is_empty()
     }
 
-    /// Variables by which git, and what it starts, takes these for not set. As arguments, names with `=` would be others.
+    /// Variables that make git, and its child processes, treat these as not set. As arguments, names with `=` would be misread.
     pub(crate) fn environment(&self) -> impl Iterator<Item = (OsString, OsString)> {
         let setting = |section: &str, name: &OsStr, key: &str, value: &str| {
             let whole = [section.as_ref(), OsStr::new("."), name, OsStr::new("."), key.as_ref()];
@@ -105,14 +105,14 @@ impl UserCommandsOff {
     }
 }
 
-/// The section, what stands between, and the last part.
+/// The section, the part between, and the last part.
 fn parts(key: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (first, last) =
         (key.iter().position(|byte| *byte == b'.')?, key.iter().rposition(|byte| *byte == b'.')?);
     (first < last).then(|| (&key[..first], &key[first + 1..last], &key[last + 1..]))
 }
 
-/// What git lists: the file of each setting, its name, its value. Nothing is found where it finds none.
+/// Git's list: the file of each setting, its name, its value. Empty if git finds none.
 async fn list(file: Option<&Path>, question: &[&str]) -> io::Result<Vec<(PathBuf, Vec<u8>, Vec<u8>)>> {
     let mut whole = vec!["--show-origin"];
     whole.extend(question);
@@ -132,7 +132,7 @@ async fn list(file: Option<&Path>, question: &[&str]) -> io::Result<Vec<(PathBuf
     Ok(found)
 }
 
-/// Whether a command runs one program, and nothing that lies in a work tree or where agents write. None is.
+/// Whether a command runs one program, and nothing from a work tree or a place where agents write. True for an empty one.
 fn is_plain(command: &str) -> bool {
     let Some(words) = command.split_ascii_whitespace().map(word).collect::<Option<Vec<String>>>() else {
         return false;
@@ -144,7 +144,7 @@ fn is_plain(command: &str) -> bool {
     is_trusted_program(program, is_known) && (is_known || rest.iter().all(|word| names_nothing_of_tree(word)))
 }
 
-/// A word that a shell would leave as it is, without its quotes and with the home that it begins in.
+/// A word that a shell would leave unchanged, without its quotes and with the home that it begins with.
 fn word(word: &str) -> Option<String> {
     let quoted = |quote: char| word.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
     let inner = quoted('"').or_else(|| quoted('\'')).unwrap_or(word);
@@ -156,12 +156,13 @@ fn word(word: &str) -> Option<String> {
     (!rest.is_empty() && rest.chars().all(is_simple)).then(|| home + rest)
 }
 
-/// Where the kernel names what another process has open, or where that works.
+/// Whether it is a path of the kernel for the open files of processes, or for their working folder.
 fn is_of_kernel(path: &str) -> bool {
     ["/proc", "/dev"].iter().any(|folder| Path::new(path).starts_with(folder))
 }
 
-/// One by its absolute path, or the first one of its name in the `PATH` that git has. One that is known may be absent: then git says so.
+/// A program by its absolute path, or the first one of its name in git's `PATH`. A known one may be absent: then git reports
+/// it.
 fn is_trusted_program(program: &str, is_known: bool) -> bool {
     if program.contains(['%', '=']) || is_of_kernel(program) {
         return false;

@@ -1,5 +1,5 @@
-//! Runs a command of the workflow (a verification, most often) and keeps what it printed, within bounds. Whether the
-//! phase is done is core's to say.
+//! Runs a command of the workflow (a verification, most often) and keeps its output, within bounds. Core decides whether the
+//! phase is done.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,16 +16,16 @@ use tokio::process::{Child, Command};
 use crate::Workspace;
 use crate::error::WorkspaceError;
 
-/// Of what a command prints, this much is kept: its beginning and, mostly, its end.
+/// Most output of a command that is kept: its beginning and, mostly, its end.
 pub const MAX_OUTPUT_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
 
 /// The part of it that an agent gets: one screen.
 pub const MAX_FINDINGS_BYTES: usize = 4096;
 
-/// The beginning says what was run.
+/// The beginning shows what was run.
 const HEAD_BYTES: usize = 256 << 10;
 
-/// The end says what failed.
+/// The end shows the failure.
 const TAIL_BYTES: usize = 768 << 10;
 
 /// Time between asking a group to end and ending it.
@@ -34,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// A process that left the group may keep the pipe open; after the group's end the host waits no longer than this.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// What a command inherits: where programs, homes and caches are, and no secret of the host or the agent.
+/// The inherited variables: the paths of programs, homes and caches, and no secret of the host or the agent.
 const INHERITED: [&str; 18] = [
     "PATH",
     "HOME",
@@ -63,20 +63,20 @@ const LEADER: &str = r#"exec 3<&0 </dev/null
 exec 3<&-
 exec "$@""#;
 
-/// What became of a verification command.
+/// The result of a verification command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandResult {
     /// It exited 0 in time.
     pub passed: bool,
-    /// Its exit code; absent where a signal or the limit ended it.
+    /// Its exit code; absent if a signal or the limit ended it.
     pub code: Option<i32>,
-    /// What it printed on both streams, in order, at most [`MAX_OUTPUT_BYTES`] and a line that says what was left out.
+    /// Its output on both streams, in order, at most [`MAX_OUTPUT_BYTES`] and a line about the omitted part.
     pub output: Vec<u8>,
     /// The end of it as text, at most [`MAX_FINDINGS_BYTES`].
     pub findings: String,
 }
 
-/// Runs the command to its end, or to the limit. `told` are variables that it gets beside those it inherits.
+/// Runs the command until it ends, or until the limit. `told` are variables in addition to the inherited ones.
 pub(crate) async fn run(
     at: &Workspace,
     command: &str,
@@ -110,7 +110,7 @@ async fn attempt(
         .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
         .envs(told.iter().map(|(name, value)| (name, value)))
         .envs(python_cache.map(|folder| (PYTHON_CACHE_VARIABLE, folder)))
-        // A daemon that such a command leaves behind is not an agent's, and no person either.
+        // A daemon that such a command leaves behind belongs neither to an agent nor to the user.
         .env("BATON_COMMAND", &at.command_mark)
         .stdin(Stdio::piped())
         .stdout(writer.try_clone()?)
@@ -127,13 +127,13 @@ async fn attempt(
         signal(group, Signal::TERM);
         ended = wait(&mut child, &mut reader, &mut output, GRACE).await?;
     }
-    // What the command left running ends with it. The watcher is still in the group, so its id is not anyone else's.
+    // Processes that the command left running end with it. The watcher is still in the group, so its id was not reused.
     signal(group, Signal::KILL);
     drop(lifeline);
     if ended.is_none() {
         child.wait().await?;
     }
-    // The limit only ends the draining; what came until then is kept.
+    // The limit only ends the draining; the output until then is kept.
     let _ = tokio::time::timeout(DRAIN, drain(&mut reader, &mut output)).await;
 
     let code = if in_time { ended.and_then(|status| status.code()) } else { None };
@@ -147,7 +147,7 @@ async fn attempt(
     Ok(CommandResult { passed: code == Some(0), code, findings: tail(&output), output })
 }
 
-/// Reads until the child ends; nothing where it outlives the limit.
+/// Reads until the child ends; none if it exceeds the limit.
 async fn wait(
     child: &mut Child,
     reader: &mut Receiver,
@@ -174,7 +174,7 @@ async fn drain(reader: &mut Receiver, output: &mut BoundedOutput) {
 
 fn signal(group: Option<Pid>, signal: Signal) {
     if let Some(group) = group {
-        // A group that is already gone is what was wanted.
+        // If the group has already ended, nothing is left to do.
         let _ = kill_process_group(group, signal);
     }
 }
@@ -207,7 +207,7 @@ impl BoundedOutput {
     }
 }
 
-/// The last lines that fit the bound, from the beginning of a line where there is one.
+/// The last lines within the bound, from the beginning of a line if there is one.
 fn tail(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(&output[output.len().saturating_sub(MAX_FINDINGS_BYTES)..]);
     let from = text.ceil_char_boundary(text.len().saturating_sub(MAX_FINDINGS_BYTES));

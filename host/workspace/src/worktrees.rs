@@ -1,5 +1,6 @@
-//! Work trees of a run, over git: a checkpoint, trees that begin there, their merge, and the way back to where it began.
-//! Every method asks the world first, so each can be called again after a crash at any point. Decides nothing about phases.
+//! Work trees of a run, over git: a checkpoint, trees that begin there, their merge, and the landing in the place of the start.
+//! Every method examines the current state first, so each can be called again after a crash at any point. Decides nothing about
+//! phases.
 //!
 //! | file | what |
 //! |---|---|
@@ -91,31 +92,31 @@ pub use state_diff::{StateDiff, StateDiffFile};
 pub use undo::{BranchMoveBack, UndoChangeKind, UndoFileChange, UndoOutcome, UndoSummary};
 pub use worktree_error::WorktreeError;
 
-/// Conflicts that are named; a session that resolves them looks for itself anyway.
+/// Most conflicts that are named; a session that resolves them searches for them anyway.
 pub const MAX_CONFLICTS: usize = 100;
 
 /// A file that is larger, holes included, is not committed: git reads all of it each time.
 pub const MAX_FILE_BYTES: u64 = 2 << 30;
 
-/// A name that is taken as it is has at most this many characters: it becomes a part of a path.
+/// A name that is used unchanged has at most this many characters: it becomes a part of a path.
 const SLUG_CHARS_MAX: usize = 48;
 
-/// Folders that stand for the repository; neither a run nor a tree has a name that begins with a dot.
+/// Folders that replace the repository for git; neither a run nor a tree has a name that begins with a dot.
 const VIEW: &str = ".view";
 /// The same with the list of work trees. It is for all runs: no file is ignored by it.
 const VIEW_WITH_TREES: &str = ".view-trees";
-/// The folder of a run that stands for the repository in the workspace.
+/// A run's folder that replaces the repository of the workspace for git.
 const VIEW_OF_WORKSPACE: &str = ".view-of";
-/// The same two for looks that change nothing, and that read the objects of the repository.
+/// The same two for queries that change nothing, and that read the objects of the repository.
 const READ_VIEW: &str = ".read";
 const READ_VIEW_OF_WORKSPACE: &str = ".read-of";
 /// Files that note the user's own links in the repository.
 const LINKS: &str = ".links";
-/// Folders that keep what the repository had git ignore.
+/// Folders with the ignore lists of the repository.
 const INFO: &str = ".info";
-/// Files that note what git did not look at when a run began.
+/// Files that note what git did not see when a run began.
 const START: &str = ".start";
-/// Files that note what the refs of a run name.
+/// Files that note the targets of a run's refs.
 const REFS: &str = ".refs";
 /// The host's own objects of the repository, for all runs.
 const OBJECTS: &str = ".objects";
@@ -127,19 +128,19 @@ pub struct RunWorktrees(Arc<RunWorktreesInner>);
 #[derive(Debug)]
 struct RunWorktreesInner {
     workspace: Workspace,
-    /// Where the trees of this run lie.
+    /// The folder of this run's trees.
     folder: PathBuf,
-    /// Folders of the host's that are no part of any work, should they lie in the workspace.
+    /// Folders of the host's that do not belong to any work, in case they are in the workspace.
     hidden: Vec<PathBuf>,
     run: String,
     /// The note of the user's own links in the repository.
     links: PathBuf,
-    /// What the repository had git ignore when the run began.
+    /// The ignore lists of the repository from the start of the run.
     info: PathBuf,
-    /// What the refs of the run name.
+    /// The targets of the run's refs.
     refs: RunRefs,
     objects: GitObjectStore,
-    /// The note of what git did not look at then, and the note once it is read.
+    /// The note of what git did not see then, and its content once it is read.
     start_file: PathBuf,
     start: OnceLock<Arc<StartNote>>,
     /// Files that git makes nothing of: agents of a sandbox do not see them. Absolute, or from the workspace.
@@ -151,7 +152,7 @@ struct RunWorktreesInner {
     repo: OnceCell<WorkspaceRepository>,
     /// Set once the repository was found to have the commit with which the run began.
     is_same_history: OnceCell<()>,
-    /// What no merge and no landing changes.
+    /// Paths that no merge and no landing changes.
     kept: OnceLock<ProtectedPaths>,
     /// Makes names of temporary files unlike each other.
     ordinal: AtomicU64,
@@ -162,9 +163,9 @@ struct RunWorktreesInner {
 /// The repository of the workspace.
 #[derive(Clone, Debug)]
 struct WorkspaceRepository {
-    /// With the whole work tree that the workspace lies in.
+    /// With the whole work tree that contains the workspace.
     repository: Repository,
-    /// The workspace in it; empty where it is the whole.
+    /// The workspace in it; empty if it is the whole.
     prefix: PathBuf,
     /// Before the names of our branches.
     branches: String,
@@ -205,10 +206,10 @@ impl RunWorktrees {
         }))
     }
 
-    /// Where a phase works: the workspace, or the same folder of a work tree.
+    /// The workplace of a phase: the workspace, or the same folder of a work tree.
     ///
     /// # Errors
-    /// [`WorktreeError::Gone`] where there is no such work tree.
+    /// [`WorktreeError::Gone`] if there is no such work tree.
     pub async fn open(&self, tree: &WorktreeName) -> Result<Workspace, WorktreeError> {
         if tree.is_workspace() {
             return Ok(self.0.workspace.clone());
@@ -234,7 +235,7 @@ impl RunWorktrees {
         root: &Path,
         at: &Repository,
     ) -> Result<Workspace, WorkspaceError> {
-        // What a part has put a link in the place of is no folder that was made for it.
+        // If a part has put a link there, it is not the folder that was made for it.
         if root.symlink_metadata().is_ok_and(|now| now.is_symlink()) {
             let source = std::io::Error::other("a link is in its place");
             return Err(WorkspaceError::NoFolder { path: root.to_owned(), source });
@@ -283,7 +284,7 @@ impl RunWorktrees {
         self.0.repo.get_or_try_init(|| self.find()).await
     }
 
-    /// What is around the workspace: a repository, or why there is none.
+    /// The repository around the workspace, or the reason why there is none.
     async fn around(&self) -> Result<Result<Repository, String>, WorktreeError> {
         match Repository::around(self.0.workspace.root()).await {
             Ok(repository) => Ok(Ok(repository)),
@@ -322,7 +323,7 @@ impl RunWorktrees {
         })
     }
 
-    /// A user who has git-lfs finds what it keeps in the repository, not in the folder that stands for it.
+    /// With git-lfs, its files are in the repository, not in the folder that replaces it.
     async fn make_room_for_large_files(
         &self,
         git: &GitRunner,
@@ -339,7 +340,7 @@ impl RunWorktrees {
         }
     }
 
-    /// Where the folder lies that stands for the repository towards git in a tree.
+    /// The folder that replaces the repository for git in a tree.
     fn view_of(&self, tree: &WorktreeName) -> PathBuf {
         match tree.is_workspace() {
             true => beside(&self.0.folder).join(format!("{VIEW_OF_WORKSPACE}-{}", self.0.run)),
@@ -411,7 +412,7 @@ impl RunWorktrees {
         Ok(worktree)
     }
 
-    /// The same as [`RunWorktrees::worktree`]; nothing where it is gone.
+    /// The same as [`RunWorktrees::worktree`]; none if it is gone.
     async fn worktree_if_any(&self, tree: &WorktreeName) -> Result<Option<Worktree>, WorktreeError> {
         match self.worktree(tree).await {
             Ok(worktree) => Ok(Some(worktree)),
@@ -421,13 +422,13 @@ impl RunWorktrees {
     }
 }
 
-/// Where the trees of all runs lie: they see the repository of the workspace alike.
+/// The folder of the trees of all runs: they see the repository of the workspace alike.
 fn beside(folder: &Path) -> &Path {
     folder.parent().unwrap_or(folder)
 }
 
-/// A name that fits into a path, a branch and a ref on every system, and is no other name's: what is plain stays as it is,
-/// and everything else gets a digest.
+/// A name that fits into a path, a branch and a ref on every system, and is unique: a plain one stays unchanged, and any other
+/// gets a digest.
 fn fit(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
     let is_fit = name.starts_with(|c: char| c.is_ascii_alphanumeric())

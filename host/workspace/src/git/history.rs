@@ -1,4 +1,4 @@
-//! Which contents the history of a repository has had at the paths of files: what was there before, and what was committed since.
+//! The contents that the history of a repository has at the paths of files: earlier ones, and those that were committed since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::blocking_pipes::BlockingPipe;
 /// Commits that are read for each path, the newest first: more than change one file while its old contents still matter.
 const COMMITS_READ: usize = 1_000;
 
-/// At most this many contents are compared in one look, about five seconds.
+/// Most contents that are compared in one query, about five seconds.
 const CONTENTS_COMPARED: usize = 1_000;
 
 /// A content that may have been committed.
@@ -23,7 +23,7 @@ struct SoughtContent<'a> {
     path: &'a str,
     /// Absent for no file; the size.
     bytes: Option<u64>,
-    /// Absent if it was not hashed: then the size tells.
+    /// Absent if it was not hashed: then the size is compared.
     digest: Option<&'a Digest>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> SoughtContent<'a> {
         Some(Self { path, bytes: file.exists.then_some(file.bytes), digest: file.digest.as_ref() })
     }
 
-    /// How work left the same file.
+    /// The state in which the work left the same file.
     fn left(file: &'a CurrentFile, left: &'a ChangedFile) -> Option<Self> {
         let path = file.place.to_str()?;
         Some(Self { path, bytes: left.exists.then_some(left.bytes), digest: left.digest.as_ref() })
@@ -61,8 +61,9 @@ pub(crate) async fn as_in_history(
     Ok(found.map(|(file, _)| file.path.clone()).collect())
 }
 
-/// The names of those of these files that are as a commit since `start` has them, on HEAD, a branch or a tag, and of which no commit on HEAD
-/// since `start` has had what work left. What the user edited and committed in the folder itself, from `since` on, is theirs.
+/// The names of those of these files that equal a commit since `start` on HEAD, a branch or a tag, if no commit on HEAD since
+/// `start` has the state that the work left. Files that the user edited and committed in the folder itself, from `since` on,
+/// are the user's.
 pub(crate) async fn replaced_by_commits(
     workspace: &Workspace,
     start: &str,
@@ -87,8 +88,8 @@ pub(crate) async fn replaced_by_commits(
 }
 
 impl GitReader<'_> {
-    /// For each of these contents, whether a commit since `start` has it that was not made in the folder itself from `since` on. All of them
-    /// where git did more there than to commit and to rebase.
+    /// For each of these contents, whether a commit since `start` has it that was not made in the folder itself from `since`
+    /// on. True for all if git did more there than commits and rebases.
     async fn had_by_others(
         &self,
         start: &str,
@@ -181,7 +182,7 @@ impl GitReader<'_> {
     }
 }
 
-/// What a commit has at a path, or what one of its parents had there.
+/// A commit's content at a path, or that of one of its parents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct CommittedContent<'a> {
     path: &'a str,
@@ -197,7 +198,7 @@ fn changed_contents(answer: &[u8]) -> impl Iterator<Item = CommittedContent<'_>>
     changes.filter_map(|(line, path)| contents_of(line, path)).flatten().flatten()
 }
 
-/// What was at a path before a change, and after it.
+/// The content of a path before a change, and after it.
 fn contents_of<'a>(line: &'a [u8], path: &'a [u8]) -> Option<[Option<CommittedContent<'a>>; 2]> {
     let (line, path) = (std::str::from_utf8(line).ok()?, std::str::from_utf8(path).ok()?);
     let mut words = line.strip_prefix(':')?.split_ascii_whitespace();

@@ -1,5 +1,5 @@
-//! Which commits came to HEAD by committing in the folder itself, or by a rebase of such ones, as git's log of HEAD there tells. They have
-//! files as they were in the folder: what they changed is an edit of whom the folder belongs to.
+//! The commits that came to HEAD by committing in the folder itself, or by a rebase of such ones, according to git's log of
+//! HEAD there. Their files were in the folder: their changes are edits of the folder's owner.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -17,7 +17,7 @@ const MAX_LOG_BYTES: u64 = 1 << 20;
 /// How an entry of the log of HEAD has moved it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeadMove {
-    /// To a commit of what the folder had, or of what a rebase made of such a one.
+    /// To a commit of the folder's content, or to a rebased one.
     Commit,
     /// A rebase began or ended.
     Rebase,
@@ -26,7 +26,8 @@ enum HeadMove {
 }
 
 impl GitReader<'_> {
-    /// The commits that HEAD was moved to since then; none where something else has moved it, a stash was made, or that is not known.
+    /// The commits that HEAD was moved to since then; none if something else has moved it, a stash was made, or that is not
+    /// known.
     pub(super) fn own_commits_since(&self, since: UnixMs) -> Option<BTreeSet<String>> {
         let repository = &self.view.repository;
         let stashed = log_since(&repository.common_dir.join("logs/refs/stash"), since);
@@ -36,7 +37,7 @@ impl GitReader<'_> {
         own_commits(&log_since(&repository.git_dir.join("logs/HEAD"), since)?)
     }
 
-    /// The newest commit on HEAD that is none of these; none where there is no other.
+    /// The newest commit on HEAD that is not one of these; none if there is no other.
     pub(super) async fn newest_without(
         &self,
         own: &BTreeSet<String>,
@@ -49,7 +50,7 @@ impl GitReader<'_> {
     }
 }
 
-/// The lines of a log of git from the first that was written since then; none where they cannot be read, or are not all there.
+/// The lines of a log of git from the first that was written since then; none if they cannot be read, or are incomplete.
 fn log_since(path: &Path, since: UnixMs) -> Option<Vec<String>> {
     let mut file = match open_plain(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Vec::new()),
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(since(0), Some(0), "there is none");
         let lines = [line("a", 9, "commit: 1"), line("b", 10, "commit: 2"), line("c", 8, "commit: 3")];
         std::fs::write(&path, lines.join("\n")).unwrap();
-        // What came after an entry of that time came later, whatever the clock said.
+        // Entries after an entry of that time are later, regardless of the clock.
         assert_eq!([since(9_000), since(9_999), since(10_001), since(11_000)], [3, 3, 2, 0].map(Some));
         let long = (0..20_000).map(|n| line("a", n, "commit: 1") + "\n").collect::<String>();
         std::fs::write(&path, long).unwrap();

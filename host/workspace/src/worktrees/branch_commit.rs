@@ -1,5 +1,5 @@
-//! Commits what a phase changed in the workspace, on the branch that is checked out there. Files stay as they are, and so does what was
-//! changed before the run began. Commits are made by git's plumbing: no hook is run, and nothing is signed.
+//! Commits the changes of a phase in the workspace, on the branch that is checked out there. Files stay as they are, and
+//! changes from before the run are not committed. Commits are made by git's plumbing: no hook is run, and nothing is signed.
 //!
 //! | ref of the run | what |
 //! |---|---|
@@ -19,7 +19,7 @@ use super::state_diff::numbered;
 use super::worktree::Worktree;
 use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
 
-/// What git is in the middle of, by the file of the git directory that says so.
+/// Unfinished operations of git, by their file in the git directory.
 const UNDER_WAY: [(&str, &str); 5] = [
     ("MERGE_HEAD", "a merge"),
     ("CHERRY_PICK_HEAD", "a cherry-pick"),
@@ -31,13 +31,13 @@ const UNDER_WAY: [(&str, &str); 5] = [
 /// A commit that is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct BranchCommitRequest<'a> {
-    /// Of what which phase changed.
+    /// The phase whose changes are committed.
     pub phase: &'a PhaseId,
     /// Which commit of the phase, from 1: the same one is made once.
     pub ordinal: u32,
     /// Its message.
     pub message: &'a str,
-    /// The branch that must be checked out; any where absent.
+    /// The branch that must be checked out; any if absent.
     pub branch: Option<&'a str>,
     /// These files alone, workspace-relative.
     pub only: Option<&'a [String]>,
@@ -45,23 +45,24 @@ pub struct BranchCommitRequest<'a> {
     pub but: Option<&'a Path>,
 }
 
-/// What came of it.
+/// The result of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchCommitResult {
-    /// The commit; absent where nothing was left to commit.
+    /// The commit; absent if nothing was left to commit.
     pub commit: Option<CommitSummary>,
     /// Files that the phase changed and that were changed before the run began, workspace-relative, at most [`MAX_CONFLICTS`].
     pub left: Vec<String>,
-    /// Files that a command of the host's or a reviewer made and that are as they were left, workspace-relative, at most [`MAX_CONFLICTS`].
+    /// Files that a command of the host's or a reviewer made and that were not changed since, workspace-relative, at most
+    /// [`MAX_CONFLICTS`].
     pub by_checks: Vec<String>,
 }
 
 impl RunWorktrees {
-    /// Remembers how the workspace is before a phase, and before the first one makes the branch of the run and checks it out; its files
-    /// stay as they are.
+    /// Records the state of the workspace before a phase. Before the first phase it also creates the run's branch and checks it
+    /// out; the files stay as they are.
     ///
     /// # Errors
-    /// [`WorktreeError::NoRepository`], [`WorktreeError::BranchTaken`] where the branch holds other commits, and those of git.
+    /// [`WorktreeError::NoRepository`], [`WorktreeError::BranchTaken`] if the branch holds other commits, and those of git.
     pub async fn begin_commits(&self, phase: &PhaseId, branch: Option<&str>) -> Result<(), WorktreeError> {
         let _guard = self.0.repository_lock.lock().await;
         let worktree = self.worktree(&WorktreeName::workspace()).await?;
@@ -83,7 +84,7 @@ impl RunWorktrees {
         worktree.set_ref(&self.reference("begun", phase.as_str()), &state).await
     }
 
-    /// Commits what a phase changed since it began. Said again, it finds the commit that was made.
+    /// Commits the changes of a phase since it began. Called again, it finds the commit that was made.
     ///
     /// # Errors
     /// [`WorktreeError::UnderWay`], [`WorktreeError::OtherBranch`], [`WorktreeError::NoStart`], [`WorktreeError::Filter`], [`WorktreeError::Unindexed`] once the
@@ -127,7 +128,7 @@ impl RunWorktrees {
         Ok(BranchCommitResult { commit: Some(row(&worktree, &commit).await?), ..uncommitted })
     }
 
-    /// What of a phase is to be committed over HEAD, and what is not, without a commit yet.
+    /// The changes of a phase to be committed over HEAD, and the rest, without a commit yet.
     async fn changed_by(
         &self,
         worktree: &Worktree,
@@ -147,7 +148,7 @@ impl RunWorktrees {
         // The user has committed it since then as it was.
         let uncommitted = difference(&now.git, head, &first).await?;
         dirty.retain(|path| uncommitted.contains_key(path));
-        // A change of a person's stays one under another name.
+        // A user's change stays one under another name.
         if !dirty.is_empty() {
             let renamed = renames(&now.git, &first, &now.tree).await?;
             dirty.extend(
@@ -252,7 +253,7 @@ async fn follow(worktree: &Worktree, commit: &str) -> Result<(), WorktreeError> 
     let committed = difference(&worktree.git, &before, commit).await?;
     let lags = |source| WorktreeError::Unindexed { commit: commit.to_owned(), source: Box::new(source) };
     put(&worktree.git, &committed).await.map_err(lags)?;
-    // It only says that something differs, where something does.
+    // It only reports differences, if there are any.
     worktree.git.call(&["update-index", "-q", "--refresh"]).ended().await.map(drop)
 }
 

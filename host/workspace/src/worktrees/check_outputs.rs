@@ -1,5 +1,5 @@
-//! Files that the commands a phase is held to make themselves, like compiled copies beside their sources, and those that its reviewers
-//! make: they are no work of the phase, and are not committed with it while they are as the command or the reviewer left them. The ref
+//! Files that the check commands of a phase make themselves, like compiled copies next to their sources, and those that its
+//! reviewers make: they are not work of the phase, and are not committed with it while they are unchanged. The ref
 //! `made/by-checks` of the run has them.
 
 use std::collections::{BTreeSet, HashSet};
@@ -18,7 +18,7 @@ use super::{RunWorktrees, WorktreeError};
 pub struct FilesBeforeCheck(BTreeSet<PathBuf>);
 
 impl RunWorktrees {
-    /// Looks before a command runs in the workspace.
+    /// Examines the workspace before a command runs there.
     ///
     /// # Errors
     /// [`WorktreeError::NoRepository`], and those of git.
@@ -35,7 +35,7 @@ impl RunWorktrees {
         Ok(FilesBeforeCheck(files))
     }
 
-    /// Remembers what the command made since: the files that were not there before, as they are now.
+    /// Records the files that the command made: those that did not exist before, in their current state.
     ///
     /// # Errors
     /// [`WorktreeError::NoRepository`], those of a snapshot, and those of git.
@@ -45,7 +45,8 @@ impl RunWorktrees {
         self.remember_made_since(&worktree, before).await
     }
 
-    /// Remembers what the session of a review made: the files that were not there when that phase began, as they are now.
+    /// Records the files that the session of a review made: those that did not exist when that phase began, in their current
+    /// state.
     ///
     /// # Errors
     /// [`WorktreeError::NoRepository`], those of a snapshot, and those of git.
@@ -82,7 +83,7 @@ impl RunWorktrees {
         worktree.set_ref(&reference, &commit).await
     }
 
-    /// What commands of the run made, as they left it.
+    /// Files of the run's commands, as the commands left them.
     pub(super) async fn entries_by_checks(&self, worktree: &Worktree) -> Result<IndexEntries, WorktreeError> {
         let Some(made) = worktree.commit(&self.made_by_checks()).await? else {
             return Ok(IndexEntries::new());
@@ -106,7 +107,7 @@ impl RunWorktrees {
     }
 }
 
-/// Whether git's index has them or not: a command may add what it makes.
+/// Whether or not git's index has them: a command may add the files that it makes.
 async fn not_committed(worktree: &Worktree) -> Result<BTreeSet<PathBuf>, WorktreeError> {
     let listed =
         worktree.git.call(&["ls-files", "-co", "--exclude-standard", "-z", "--"]).and_all(worktree.work());

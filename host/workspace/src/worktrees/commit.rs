@@ -14,10 +14,10 @@ use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
 /// Ignored files that are kept on a ref, and their bytes.
 const MAX_KEPT_FILES: usize = 200;
 const MAX_KEPT_BYTES: u64 = 4 << 20;
-/// The kind of refs that keep what a tree held beside its commit.
+/// The kind of refs that keep files of a tree outside its commit.
 const LEFT: &str = "left";
 
-/// What committing a tree came to.
+/// The result of committing a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommitResult {
     /// It is committed.
@@ -26,12 +26,13 @@ pub enum CommitResult {
         commit: String,
         /// Files that were asked about and are nowhere.
         missing: Vec<String>,
-        /// Files that were asked about and are there, and that git ignores or was told not to look at.
+        /// Requested files that exist, and that git ignores or was told to skip.
         ignored: Vec<String>,
-        /// What else git ignores there and the workspace does not have, at most [`MAX_CONFLICTS`] paths; a folder ends in `/`.
+        /// Other files that git ignores there and the workspace does not have, at most [`MAX_CONFLICTS`] paths; a folder ends
+        /// in `/`.
         unseen: Vec<String>,
     },
-    /// A merge stands open in it, with conflicts.
+    /// A merge is open in it, with conflicts.
     Conflicted {
         /// In these files, workspace-relative, at most [`MAX_CONFLICTS`].
         files: Vec<String>,
@@ -74,7 +75,7 @@ impl RunWorktrees {
         let commit = worktree.settle(&format!("Work in the tree of {tree}\n")).await?;
         let (mut missing, mut ignored) = (Vec::new(), Vec::new());
         for file in files {
-            // Whatever keeps git from seeing it, it would not be merged as it is.
+            // For any reason why git does not see it, it would not be merged in its current state.
             let there = worktree.root().join(file).symlink_metadata();
             let is_file = there.as_ref().is_ok_and(|meta| !meta.is_dir());
             let at = worktree.at_top(Path::new(file));
@@ -89,7 +90,7 @@ impl RunWorktrees {
         Ok(CommitResult::Committed { commit, missing, ignored, unseen })
     }
 
-    /// What git ignores in a tree of ours, and the workspace does not have: work may be among it.
+    /// Files that git ignores in one of Baton's trees, and the workspace does not have: work may be among them.
     async fn unseen(&self, worktree: &Worktree, commit: &str) -> Result<Vec<String>, WorktreeError> {
         let workspace = self.worktree(&WorktreeName::workspace()).await?;
         let status = [
@@ -115,7 +116,7 @@ impl RunWorktrees {
         Ok(unseen.iter().map(shown).collect())
     }
 
-    /// Keeps ignored files on a ref, where they are few and small: what a build makes is neither.
+    /// Keeps ignored files on a ref, if they are few and small: the output of a build is neither.
     async fn keep_ignored(
         &self,
         worktree: &Worktree,
@@ -143,8 +144,8 @@ impl RunWorktrees {
         worktree.set_ref(&left, &kept).await
     }
 
-    /// Puts a tree of ours back to a commit: what was added or removed, and where `whole` also what was changed. What lay there is
-    /// kept on a ref.
+    /// Restores one of Baton's trees to a commit: undoes added or removed files, and with `whole` also changed ones. The
+    /// replaced content is kept on a ref.
     ///
     /// # Errors
     /// [`WorktreeError::Gone`], [`WorktreeError::Nested`], and those of git.
@@ -159,7 +160,7 @@ impl RunWorktrees {
         self.put_back(&worktree, commit, whole).await
     }
 
-    /// The commit that a work tree is held to: this one, or what lies there.
+    /// The commit that a work tree is compared with: this one, or one of its content.
     pub(super) async fn hold(
         &self,
         worktree: &Worktree,
@@ -238,14 +239,14 @@ impl Worktree {
     }
 }
 
-/// A path as git takes it, whatever is in it.
+/// A path as git takes it, with any characters.
 fn literal(path: &Path) -> OsString {
     let mut spec = OsString::from(":(top,literal)");
     spec.push(path);
     spec
 }
 
-/// A pattern for what lies at this path from the top.
+/// A pattern for this path from the top.
 fn anchored(path: &Path) -> OsString {
     let mut pattern = OsString::from("/");
     pattern.push(path);

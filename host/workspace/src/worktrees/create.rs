@@ -1,5 +1,5 @@
-//! Checkpoints and work trees: made, made ready, set aside, removed. Nothing that was ever committed in one is lost: what no
-//! branch holds any more is kept on a ref of the run.
+//! Checkpoints and work trees: creation, setup, setting aside, removal. No commit in one is lost: commits that no branch holds
+//! any more are kept on a ref of the run.
 
 use std::fs;
 use std::path::Path;
@@ -16,12 +16,12 @@ use crate::Workspace;
 /// Making a tree ready may mean to fetch and build everything once.
 const SETUP_LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// Makes a work tree without its files, which are checked out when its `.git` is known to name the repository.
-/// Until then it says of itself that it is half made.
+/// Creates a work tree without its files, which are checked out once its `.git` is known to name the repository. Until then it
+/// is marked as half made.
 const ADD: [&str; 7] =
     ["worktree", "add", "-q", "--no-checkout", "--lock", "--reason=initializing", "--no-guess-remote"];
 
-/// What the parts of a phase start from.
+/// The start of the parts of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorktreeBase {
     /// This commit: the real state of the work tree.
@@ -33,7 +33,7 @@ pub enum WorktreeBase {
     },
 }
 
-/// What git says of a folder of ours.
+/// Git's record of one of Baton's folders.
 #[derive(Default)]
 struct WorktreeRegistration {
     is_registered: bool,
@@ -42,12 +42,12 @@ struct WorktreeRegistration {
 }
 
 impl RunWorktrees {
-    /// Keeps the real state of a tree, uncommitted work included, as a commit on a private ref, and makes the tree in which
-    /// the parts of the phase come together. In `tree` nothing changes. Said again of a tree that has not changed since,
-    /// it is the same commit.
+    /// Keeps the real state of a tree, uncommitted work included, as a commit on a private ref, and creates the tree in which
+    /// the parts of the phase are merged. In `tree` nothing changes. Called again for an unchanged tree, it returns the same
+    /// commit.
     ///
     /// # Errors
-    /// [`WorktreeError`] where git fails. That there is no git is an answer.
+    /// [`WorktreeError`] if git fails. A missing git is a result.
     pub async fn checkpoint(
         &self,
         phase: &PhaseId,
@@ -122,7 +122,7 @@ impl RunWorktrees {
         worktree.set_ref(&(self.references("snapshots") + commit), commit).await
     }
 
-    /// Makes a work tree on a branch of its own, or takes the one that is there already.
+    /// Creates a work tree on a branch of its own, or uses an existing one.
     ///
     /// # Errors
     /// Those of git.
@@ -131,10 +131,10 @@ impl RunWorktrees {
         self.make(tree, base).await
     }
 
-    /// Runs the commands that make a tree ready; they are run again when it is said again.
+    /// Runs the setup commands of a tree; they run at each call.
     ///
     /// # Errors
-    /// [`WorktreeError::Setup`] where a command fails.
+    /// [`WorktreeError::Setup`] if a command fails.
     pub async fn set_up(&self, tree: &Workspace, setup: &[String]) -> Result<(), WorktreeError> {
         for command in setup {
             let ended = tree.verify(command, SETUP_LIMIT).await?;
@@ -226,7 +226,7 @@ impl RunWorktrees {
         Ok(known)
     }
 
-    /// Commits what lies in a tree that is to go, and keeps it.
+    /// Commits the content of a tree before its removal, and keeps the commit.
     async fn set_aside(&self, worktree: &Worktree) -> Result<(), WorktreeError> {
         let tip = match worktree.settle("Set aside\n").await {
             Ok(tip) => Some(tip),
@@ -254,7 +254,7 @@ impl RunWorktrees {
         Ok(numbers.max().unwrap_or(0) + 1)
     }
 
-    /// Git forgets the tree, and the folder goes. Nothing of it is looked at.
+    /// Removes git's record of the tree, and its folder, unexamined.
     async fn drop_folder(&self, repo: &WorkspaceRepository, folder: &Path) -> Result<(), WorktreeError> {
         let git = self.git(repo).await?;
         let remove = || git.call(&["worktree", "remove", "--force", "--force"]).and(folder);
@@ -269,7 +269,7 @@ impl RunWorktrees {
         Ok(())
     }
 
-    /// Removes a tree with its branch, where everything in it is in `within`; otherwise it stays.
+    /// Removes a tree with its branch, if everything in it is in `within`; otherwise it stays.
     pub(super) async fn remove(
         &self,
         at: &Worktree,

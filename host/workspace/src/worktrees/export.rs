@@ -18,7 +18,7 @@ impl GitRunner {
         if store.is_delivered(commit) {
             return Ok(());
         }
-        // What the repository had first, it is taken to have whole.
+        // Objects that came from the repository are assumed to be complete there.
         let mut known: BTreeSet<String> = self.known(store)?.into_iter().collect();
         let gone = self.missing_in_repository(&known).await?;
         known.retain(|commit| !gone.contains(commit));

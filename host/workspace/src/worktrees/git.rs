@@ -1,5 +1,5 @@
-//! Calls of git that may change something: what they inherit, what they never run, and how long they are waited for.
-//! Knows nothing of what they are for.
+//! Calls of git that may change something: their environment, the programs that they never run, and their timeouts. Independent
+//! of their purpose.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(10 * 60);
 /// At most this much of git's answer is read: a million paths.
 const MAX_ANSWER_BYTES: u64 = 128 << 20;
 
-/// Of what git complains about, this much is kept: its reason stands at the end.
+/// Longest part of git's error output that is kept: the reason is at its end.
 const MAX_COMPLAINT_BYTES: u64 = 16 << 10;
 
 /// How often a lock of another process is waited for, and how long each time: an editor's or a prompt's `git
@@ -35,11 +35,11 @@ const LOCK_PAUSE: Duration = Duration::from_millis(250);
 /// A lock in a tree of ours that is older than this belongs to a git that died with its machine.
 const STALE_LOCK: Duration = Duration::from_secs(60);
 
-/// Nothing is signed, what a merge comes to does not depend on a person's taste, and git does not go into submodules. Filters
-/// and merge drivers of the user's own configuration do run: without them the files would not be the ones that a checkout
-/// gives. Those that the repository names do not (`isolated_git_dir.rs`).
+/// Nothing is signed, the result of a merge does not depend on the user's preferences, and git does not enter submodules.
+/// Filters and merge drivers of the user's own configuration do run: without them the files would differ from those of a
+/// checkout. Those that the repository names do not (`isolated_git_dir.rs`).
 const SETTINGS: [&str; 16] = [
-    // Both are files beside the objects, which an agent may write, and by which git would see another history.
+    // Both are files next to the objects, which an agent may write, and by which git would see another history.
     "core.commitGraph=false",
     "core.multiPackIndex=false",
     "core.logAllRefUpdates=false",
@@ -62,7 +62,7 @@ const SETTINGS: [&str; 16] = [
 const WRITES_OBJECTS: [&str; 8] =
     ["commit", "commit-tree", "merge", "merge-tree", "mktree", "read-tree", "update-index", "write-tree"];
 
-/// Calls that write what other work trees see as well, and need nothing of this one.
+/// Calls whose changes other work trees see as well, and that need nothing of this one.
 const WRITES_REFS: [&str; 2] = ["update-ref", "worktree"];
 
 /// Git in one folder.
@@ -72,7 +72,7 @@ pub(super) struct GitRunner {
     view: IsolatedGitDir,
     /// Another index than the folder's own.
     index: Option<PathBuf>,
-    /// Who commits, where the user has told git nothing.
+    /// The committer, if the user has not configured one.
     identity: Arc<[String]>,
     /// Only we and our agents work there.
     is_ours: bool,
@@ -91,21 +91,21 @@ pub(super) struct GitCall<'g> {
     arguments: Vec<OsString>,
     input: Vec<u8>,
     objects: ObjectFolder,
-    /// It looks at objects alone, and at no attributes of files.
+    /// It uses only objects, and no attributes of files.
     is_without_attributes: bool,
-    /// Where its answer goes.
+    /// The file that gets its output.
     file: Option<PathBuf>,
-    /// Where it writes files, instead of the work tree.
+    /// The folder that it writes files to, instead of the work tree.
     within: Option<PathBuf>,
 }
 
-/// Where a call of git finds objects.
+/// The folder in which a call of git finds objects.
 enum ObjectFolder {
-    /// In the host's store; of a repository that has none, where it keeps them.
+    /// The host's store; for a repository without one, the repository's own folder.
     Own,
-    /// Where the repository keeps them, and agents may write.
+    /// The repository's own folder, where agents may write.
     Repository,
-    /// In this folder, where new ones are written, and where it says that there are more.
+    /// This folder, which gets new objects, and which names further folders.
     Other(PathBuf),
 }
 
@@ -128,7 +128,7 @@ impl GitRunner {
         GitCall { git: self, arguments, input, objects, is_without_attributes, file: None, within: None }
     }
 
-    /// The host's own objects; absent where it uses those of the repository.
+    /// The host's own objects; absent if it uses those of the repository.
     pub(super) fn objects(&self) -> Option<&GitObjectStore> {
         self.view.objects.as_ref()
     }
@@ -152,12 +152,12 @@ impl GitRunner {
         self.view.repository.common_dir.clone()
     }
 
-    /// Where the repository keeps its objects.
+    /// The repository's own folder of objects.
     pub(super) fn repository_objects(&self) -> PathBuf {
         self.view.repository_objects()
     }
 
-    /// Has the repository what the host's git has just made.
+    /// Copies new objects of the host's git to the repository.
     pub(super) fn publish(&self) -> Result<(), WorktreeError> {
         let Some(store) = self.objects() else { return Ok(()) };
         let published = store.publish(&self.repository_objects());
@@ -167,7 +167,7 @@ impl GitRunner {
     fn command(&self, call: &GitCall<'_>) -> Command {
         let (arguments, objects) = (&call.arguments, &call.objects);
         let writes_refs = arguments.first().is_some_and(|call| WRITES_REFS.iter().any(|name| call == name));
-        // What has a message is written into the reflogs as well, that of HEAD among them.
+        // A call with a message also writes to the reflogs, that of HEAD among them.
         let is_of_refs = writes_refs && !arguments.iter().any(|argument| argument == "-m");
         let mut git = Command::from(match call.is_without_attributes {
             true => self.view.git_of_objects(),
@@ -192,7 +192,7 @@ impl GitRunner {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // What ends the host, or its terminal, does not end git in the middle of a write.
+            // A signal that ends the host, or its terminal, must not end git in the middle of a write.
             .process_group(0);
         git
     }
@@ -215,19 +215,19 @@ impl GitCall<'_> {
         self
     }
 
-    /// Where the repository keeps its objects.
+    /// With the objects in the repository's own folder.
     pub(super) fn of_repository(mut self) -> Self {
         self.objects = ObjectFolder::Repository;
         self
     }
 
-    /// With the objects of a folder, where new ones are written.
+    /// With the objects of a folder, which also gets new ones.
     pub(super) fn with_objects(mut self, folder: &Path) -> Self {
         self.objects = ObjectFolder::Other(folder.to_owned());
         self
     }
 
-    /// Writes what it answers to a file.
+    /// Writes its output to a file.
     pub(super) fn into_file(mut self, file: &Path) -> Self {
         self.file = Some(file.to_owned());
         self
@@ -244,7 +244,7 @@ impl GitCall<'_> {
         self
     }
 
-    /// Makes it, once more for each time that another git holds a lock, and says how it ended.
+    /// Runs it, repeats it while another git holds a lock, and returns how it ended.
     pub(super) async fn ended(&self) -> Result<GitOutput, WorktreeError> {
         let mut may_break = self.git.is_ours;
         let mut attempt = 1;
@@ -280,7 +280,7 @@ impl GitCall<'_> {
         let work = async {
             let write = async {
                 if let Some(mut input) = input {
-                    // A git that has heard enough says by its exit what it thinks of it.
+                    // If git has read enough, its exit status shows the result.
                     let _ = input.write_all(&self.input).await;
                 }
                 io::Result::Ok(())
@@ -299,7 +299,7 @@ impl GitCall<'_> {
             Ok(work) => work,
             Err(pipe) => {
                 group.ends_with_call = true;
-                // It is asked to end while the pipe is still held open.
+                // It is asked to end while the pipe is still open.
                 drop(group);
                 return Err(WorktreeError::Link { source: pipe.into() });
             }
@@ -318,7 +318,7 @@ impl GitCall<'_> {
         }
     }
 
-    /// What it answers; an error where it fails.
+    /// Its output; an error if it fails.
     pub(super) async fn bytes(self) -> Result<Vec<u8>, WorktreeError> {
         let ended = self.ended().await?;
         match ended.code {
@@ -332,7 +332,7 @@ impl GitCall<'_> {
         Ok(String::from_utf8_lossy(&self.bytes().await?).trim_end_matches('\n').to_owned())
     }
 
-    /// Makes it; an error where it fails.
+    /// Runs it; an error if it fails.
     pub(super) async fn done(self) -> Result<(), WorktreeError> {
         self.bytes().await.map(drop)
     }
@@ -375,7 +375,7 @@ impl Drop for GitProcessGroup {
     fn drop(&mut self) {
         let id = self.id.filter(|_| self.ends_with_call).and_then(|id| i32::try_from(id).ok());
         if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
-            // One that has just ended is ended. Git removes its locks on this signal.
+            // It may have ended already. Git removes its locks on this signal.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
         }
     }

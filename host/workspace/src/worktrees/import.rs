@@ -1,5 +1,6 @@
-//! Takes into the host's store what others made in the repository: commits of agents and of the user, and what they staged. Each object gets the
-//! name that its content has; what is then missing was another thing in the repository than its name says, or not there at all.
+//! Imports objects of others from the repository into the host's store: commits of agents and of the user, and staged files.
+//! Each object gets the name of its content; if an object is missing afterwards, the repository had other content under its
+//! name, or none.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,13 +14,13 @@ use crate::worktrees::worktree::GITLINK;
 /// Up to this size a pack is taken object by object, so that no pack for each commit stays.
 const UNPACKED_BYTES_MAX: u64 = 1 << 20;
 
-/// What is older counts as no ancestor.
+/// Older commits do not count as ancestors.
 const COMMITS_MAX: &str = "--max-count=20000";
 
-/// Says of each object what it is, or that it is missing.
+/// Reports the type of each object, or that it is missing.
 const CHECK: [&str; 2] = ["cat-file", "--batch-check=%(objecttype)"];
 
-/// What is to be taken.
+/// The objects to import.
 #[derive(Default)]
 struct ObjectList {
     /// A line for git's `pack-objects` for each object.
@@ -45,7 +46,7 @@ impl GitRunner {
             return Ok(());
         }
         let _lock = store.lock().map_err(|source| self.file("lock the objects for", source))?;
-        // What the repository has by an own mark of a shallow clone, is cut here as well.
+        // The repository's own marks of a shallow clone are applied here as well.
         self.note_shallow(store, self.shallow_of_repository()?)?;
         let mut list = self.reachable(store, object).await?;
         if list.lines.is_empty() {
@@ -117,7 +118,8 @@ impl GitRunner {
         missing(self.call(&CHECK).of_repository(), names).await
     }
 
-    /// What the store does not have of a commit. If it has nothing that the commit stands on, the commit is taken alone.
+    /// The objects of a commit that the store does not have. If it has none of the commit's ancestors, the commit is imported
+    /// alone.
     async fn reachable(&self, store: &GitObjectStore, object: &str) -> Result<ObjectList, WorktreeError> {
         let known = self.known(store)?;
         if !known.is_empty() {
@@ -137,7 +139,8 @@ impl GitRunner {
         }
     }
 
-    /// Commits before those that are taken, which the store does not have, come along, and none before them: git leaves out what is in them.
+    /// The parents of the imported commits, if the store does not have them, are imported too, without their own parents: git
+    /// leaves out their objects.
     async fn with_boundary(&self, mut list: ObjectList) -> Result<ObjectList, WorktreeError> {
         let missing = self.missing(&list.shallow).await?;
         if !missing.is_empty() {
@@ -194,7 +197,7 @@ impl GitRunner {
 }
 
 impl ObjectList {
-    /// From the answer of `rev-list --objects --boundary`, where "-ID" is a commit that is not part of it.
+    /// Parses the output of `rev-list --objects --boundary`, in which "-ID" is a commit that is not part of it.
     fn of(answer: &[u8]) -> Self {
         let mut list = Self::default();
         for line in answer.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {

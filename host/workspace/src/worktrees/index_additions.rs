@@ -7,12 +7,12 @@ use baton_core::visible::visible_name;
 use super::WorktreeError;
 use super::git::{GitRunner, path};
 
-/// What git says of a name that it takes into no index (`verify_path` in git's `read-cache.c`): `.git` in other letters, `git~1`, a link as
-/// `.gitmodules`.
+/// Git's message about a name that it accepts in no index (`verify_path` in git's `read-cache.c`): `.git` in other letters,
+/// `git~1`, a link as `.gitmodules`.
 const PASSED_OVER: &str = "Ignoring path ";
 
-/// Takes files as they are now into an index, or out of it where they are gone. `git add` would look for changes within a submodule by
-/// a call of git in it, which runs what the configuration there names; this does not, whatever becomes of a path meanwhile.
+/// Adds current files to an index, or removes missing ones from it. `git add` would look for changes within a submodule by a
+/// call of git in it, which runs commands of the configuration there; this does not, even if a path changes in the meantime.
 pub(super) async fn add_files(
     git: &GitRunner,
     names: impl IntoIterator<Item = &[u8]>,
@@ -24,7 +24,7 @@ pub(super) async fn add_files(
         (!names.is_empty())
             .then(|| git.call(&["update-index"]).and_all(how).and_all(["-z", "--stdin"]).input(names))
     };
-    // Git looks at these through the link, and refuses them then.
+    // Git would check these through the link, and refuse them.
     if let Some(call) = update(&["--force-remove"], gone) {
         call.done().await?;
     }

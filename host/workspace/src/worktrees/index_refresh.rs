@@ -5,8 +5,8 @@ use super::WorktreeError;
 use super::git::{GitRunner, records};
 use super::worktree::GITLINK;
 
-/// Has git look into every file again: each entry stays as it is, without what was noted of the file behind it, and of the folders above
-/// it. Entries of files that a sparse checkout leaves out stay so, and those of merges that stand open are not touched. The host's store has
+/// Makes git read every file again: each entry stays as it is, without the noted data of its file, and of the folders above it.
+/// Entries of files that a sparse checkout leaves out stay so, and those of open merges are not touched. The host's store has
 /// all these files then, as far as the repository has them.
 pub(super) async fn look_anew(git: &GitRunner) -> Result<(), WorktreeError> {
     let listed = git.call(&["ls-files", "-t", "-s", "-z"]).bytes().await?;
@@ -25,13 +25,13 @@ pub(super) async fn look_anew(git: &GitRunner) -> Result<(), WorktreeError> {
         if !left_out.is_empty() {
             git.call(&["update-index", "--skip-worktree", "-z", "--stdin"]).input(left_out).done().await?;
         }
-        // It fails where a file is not what its entry says: that is what is looked for afterwards.
+        // It fails if a file differs from its entry: the following calls look for these.
         git.call(&["update-index", "-q", "--refresh"]).ended().await?;
     }
     Ok(())
 }
 
-/// Of "H 100644 ID 0\tNAME" all behind the mark, where it is one of a file ("S" is one that is left out).
+/// Of "H 100644 ID 0\tNAME" the part after the mark, if it is a file ("S" is an omitted one).
 fn plain_entry(record: &[u8]) -> Option<&[u8]> {
     let (mark, entry) = (record.first()?, record.get(2..)?);
     let is_of_file =

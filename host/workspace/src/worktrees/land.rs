@@ -1,5 +1,5 @@
-//! Brings what came together back to where the phase began. The work tree gets the whole result or nothing of it: where it has
-//! changed meanwhile, its change is merged into the integration tree first, and nothing is written.
+//! Brings the merged work to the place where the phase began. The work tree gets the whole result or nothing of it: if it has
+//! changed in the meantime, its change is merged into the integration tree first, and nothing is written.
 
 use baton_core::{PhaseId, WorktreeName};
 
@@ -8,47 +8,47 @@ use super::snapshot::{IndexEntries, WorktreeSnapshot, difference};
 use super::worktree::Worktree;
 use super::{RunWorktrees, WorktreeError};
 
-/// The kind of refs that tell of landings.
+/// The kind of refs that record landings.
 pub(super) const LANDED: &str = "landed";
 
-/// What a landing came to.
+/// The result of a landing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LandResult {
-    /// Everything is where the phase began.
+    /// Everything is in the place where the phase began.
     Landed {
         /// The commit with everything.
         commit: String,
-        /// The branch there holds it. Where there was uncommitted work, or no branch, it joined as files.
+        /// The branch there contains it. With uncommitted work, or without a branch, it was added as files.
         committed: bool,
         /// Files that it brought or changed.
         files: u32,
     },
     /// The work tree had changed. That is merged in the integration tree now, and not verified yet; nothing was written.
     Updated,
-    /// The work tree had changed, and that does not fit. The merge stands open in the integration tree; nothing was written.
+    /// The work tree had changed, with a conflict. The merge is open in the integration tree; nothing was written.
     Conflicted {
         /// In these files, workspace-relative.
         files: Vec<String>,
     },
 }
 
-/// What was verified of an integration tree.
+/// The verified content of an integration tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VerifiedCommit<'a> {
-    /// How often the caller was told so far that the work tree had changed: what it was not told of, it has not verified.
+    /// How often the work tree's changes were reported to the caller so far: unreported changes are not verified.
     pub round: u32,
-    /// The commit that was verified, which alone lands; absent for what lies in the tree.
+    /// The commit that was verified; only this one lands. Absent for the content of the tree.
     pub commit: Option<&'a str>,
 }
 
-/// Rounds whose answers are forgotten with a landing; callers ask a person long before.
+/// Rounds whose records are deleted with a landing; callers ask the user long before.
 const ROUNDS: u32 = 16;
 
-/// What is landed, for the methods below.
+/// The data of a landing, for the methods below.
 struct LandingAttempt<'a> {
     phase: &'a PhaseId,
     base: &'a str,
-    /// How often the caller was told that the work tree had changed.
+    /// How often the work tree's changes were reported to the caller.
     round: u32,
     worktree: Worktree,
     integration: Worktree,
@@ -58,11 +58,12 @@ struct LandingAttempt<'a> {
 
 impl RunWorktrees {
     /// Brings an integration tree back to where its phase began, and removes the trees whose work is in it; their commits are
-    /// kept. A work tree that was clean at the checkpoint, on a branch, gets the commits; any other gets the files, and its HEAD
-    /// and its index stay as they are.
+    /// kept. A work tree that was clean at the checkpoint, on a branch, gets the commits; any other gets the files, and its
+    /// HEAD and its index stay as they are.
     ///
     /// # Errors
-    /// [`WorktreeError`] where git fails, [`WorktreeError::InTheWay`], and [`WorktreeError::Gone`] where the integration tree is not there.
+    /// [`WorktreeError`] if git fails, [`WorktreeError::InTheWay`], and [`WorktreeError::Gone`] if the integration tree does
+    /// not exist.
     pub async fn land(
         &self,
         phase: &PhaseId,
@@ -154,7 +155,7 @@ impl RunWorktrees {
             before = self.keep_state(&attempt, &now, &seen).await?;
             after = with_both;
         } else if seen != *base && !is_reported {
-            // A session resolved it and committed by itself, or the host died before it could pass on the same answer.
+            // A session resolved it and committed itself, or the host died before it could return the same answer.
             worktree.set_ref(&reported_ref, &seen).await?;
             return Ok(LandResult::Updated);
         }
@@ -201,7 +202,7 @@ impl RunWorktrees {
                 return Ok(seen);
             }
             candidate = match self.is_snapshot(worktree, &seen).await? {
-                // What was seen before it.
+                // The state before it.
                 true => worktree.commit(&format!("{seen}^")).await?,
                 false => None,
             };
@@ -257,8 +258,8 @@ impl RunWorktrees {
         Ok(state)
     }
 
-    /// The branch that is to move: the one that was there at the checkpoint, where it can go forward to the result without
-    /// taking along what was not committed.
+    /// The branch to be moved: the one of the checkpoint, if it can go forward to the result without including uncommitted
+    /// changes.
     async fn plan_branch_move(
         &self,
         attempt: &LandingAttempt<'_>,
@@ -287,7 +288,7 @@ impl RunWorktrees {
         Ok(Some(BranchMove { name, from: head, to: joined.to_owned() }))
     }
 
-    /// Merges the work tree as it is now into the integration tree.
+    /// Merges the current work tree into the integration tree.
     async fn update(
         &self,
         attempt: &LandingAttempt<'_>,
@@ -323,7 +324,7 @@ impl RunWorktrees {
         }
     }
 
-    /// It is there. What is of no use any more goes.
+    /// The work has landed. Unneeded trees are removed.
     async fn landed(
         &self,
         worktree: &Worktree,
@@ -344,17 +345,17 @@ impl RunWorktrees {
         Ok(LandResult::Landed { commit, committed, files: change.files })
     }
 
-    /// Says which branch was checked out at the checkpoint.
+    /// The ref that records the branch that was checked out at the checkpoint.
     pub(super) fn checkpoint_branch_ref(&self, phase: &str, branch: &str) -> String {
         format!("{}/{}", self.reference("home", phase), branch.trim_start_matches("refs/heads/"))
     }
 
-    /// What was told in a round.
+    /// The ref of the state that was reported in a round.
     fn reported_update(&self, phase: &str, round: u32) -> String {
         self.reference("told", &format!("{phase}-{round}"))
     }
 
-    /// Forgets which states of the work tree were merged and told, and its branch: another landing begins with none.
+    /// Deletes the records of merged and reported states of the work tree, and its branch: another landing begins with none.
     pub(super) async fn forget_seen(&self, worktree: &Worktree, phase: &str) -> Result<(), WorktreeError> {
         worktree.remove_ref(&self.reference("seen", phase)).await?;
         let below = self.reference("home", phase) + "/";

@@ -1,5 +1,5 @@
-//! Brings what lies in one tree into another. A conflict stays open there, for a session to resolve; whether it is resolved
-//! is read from the files, since many agents edit them and know nothing of git.
+//! Merges the content of one tree into another. A conflict stays open there, for a session to resolve; whether it is resolved
+//! is read from the files, since many agents edit them without using git.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::regular_file::read_plain;
 /// A file with conflict markers is looked through up to this size; git marks no larger one.
 const MAX_MARKED_BYTES: u64 = 64 << 20;
 
-/// What a merge came to.
+/// The result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeResult {
     /// It is in.
@@ -26,7 +26,7 @@ pub enum MergeResult {
         /// Files that it brought or changed.
         files: u32,
     },
-    /// It stands open, with conflicts.
+    /// It is open, with conflicts.
     Conflicted {
         /// In these files, workspace-relative, at most [`MAX_CONFLICTS`].
         files: Vec<String>,
@@ -34,7 +34,8 @@ pub enum MergeResult {
 }
 
 impl RunWorktrees {
-    /// Merges a commit of a part's tree, or else what the part left in it, which is committed first. A merge of it that stands open is concluded where its conflicts
+    /// Merges a commit of a part's tree, or else the content of the tree, which is committed first. An open merge of it is
+    /// concluded if its conflicts are resolved; one of another part is aborted first.
     /// are resolved; one of another part is given up first.
     ///
     /// # Errors
@@ -81,7 +82,7 @@ impl RunWorktrees {
         }
     }
 
-    /// Gives up the merge that stands open in a tree; there may be none.
+    /// Aborts the open merge of a tree, if there is one.
     ///
     /// # Errors
     /// [`WorktreeError::Gone`], and those of git.
@@ -89,13 +90,13 @@ impl RunWorktrees {
         let _guard = self.0.repository_lock.lock().await;
         let worktree = self.worktree(tree).await?;
         match worktree.open_merge().await? {
-            // A merge of the user's own is none of ours.
+            // The user's own merge is left alone.
             Some(_) if !tree.is_workspace() => worktree.give_up().await,
             _ => Ok(()),
         }
     }
 
-    /// The commit of a part that is merged, with the name of its branch. Of a tree that is gone, what its branch has.
+    /// The commit of a part to be merged, with the name of its branch. For a missing tree, the tip of its branch.
     async fn tip(
         &self,
         at: &Worktree,
@@ -116,7 +117,7 @@ impl RunWorktrees {
 }
 
 impl Worktree {
-    /// Merges; files with conflicts, where there are any. The merge then stands open.
+    /// Merges; returns files with conflicts, if there are any. The merge is then open.
     pub(super) async fn git_merge(
         &self,
         name: &str,
@@ -142,7 +143,7 @@ impl Worktree {
         paths.iter().take(MAX_CONFLICTS).map(|path| self.shown(path)).collect()
     }
 
-    /// Commits a merge that stands open, where nothing in it is left to decide; otherwise says where.
+    /// Commits an open merge, if nothing in it is left to decide; otherwise returns the undecided files.
     pub(super) async fn conclude(
         &self,
         open: &str,
@@ -157,7 +158,7 @@ impl Worktree {
         Ok(None)
     }
 
-    /// Gives up a merge that stands open.
+    /// Aborts an open merge.
     pub(super) async fn give_up(&self) -> Result<(), WorktreeError> {
         if self.git.call(&["merge", "--abort"]).ended().await?.code != Some(0) {
             self.git.call(&["reset", "-q", "--hard", "HEAD"]).done().await?;
@@ -168,7 +169,7 @@ impl Worktree {
     /// The files of an open merge that still have markers; and those that cannot have any (deleted here and changed there,
     /// binary, links), as long as they are what git left and are not marked as resolved.
     async fn undecided(&self, open: &str, name: &str) -> Result<Vec<PathBuf>, WorktreeError> {
-        // What git left is what it would leave again.
+        // Repeating the merge gives git's state again.
         let is_named = self.commit(name).await?.as_deref() == Some(open);
         let theirs = if is_named { name } else { open };
         let again = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", "HEAD", theirs];
@@ -205,7 +206,7 @@ impl Worktree {
         let is = |line: &[u8], mark: u8, label: &[u8]| {
             let rest = line.trim_ascii_end();
             let marks = rest.iter().take_while(|byte| **byte == mark).count();
-            // git writes seven, and more where merges are nested or .gitattributes says so.
+            // git writes seven, and more if merges are nested or .gitattributes requires it.
             marks >= 7 && rest[marks..].strip_prefix(b" ") == Some(label)
         };
         bytes
@@ -213,7 +214,7 @@ impl Worktree {
             .any(|line| is(line, b'<', b"HEAD") || is(line, b'>', name.as_bytes()))
     }
 
-    /// Whether a file is what git put there. One in which git put markers, and that has none, is not.
+    /// Whether a file is as git left it. If git put markers into it, and it has none, it is not.
     pub(super) async fn is_as_left(&self, left: &str, path: &Path) -> Result<bool, WorktreeError> {
         let mut named = std::ffi::OsString::from(format!("{left}:"));
         named.push(path);
@@ -231,7 +232,7 @@ impl Worktree {
         Ok(then == now)
     }
 
-    /// Files that a merge brought: by the merge commit, where there is one, or else by all that the branch changed.
+    /// Files that a merge brought: by the merge commit, if there is one, or else by all changes of the branch.
     async fn brought(&self, tip: &str, head: &str) -> Result<u32, WorktreeError> {
         let listed = self
             .git

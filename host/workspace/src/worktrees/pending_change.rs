@@ -1,5 +1,5 @@
-//! A change of a work tree as a whole: written down before its first file, finished where a crash cut it short, and never begun
-//! where a file is neither as it was nor as it is to be.
+//! A change of a work tree as a whole: written down before its first file, finished after a crash, and never begun if a file is
+//! in neither the old nor the new state.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::{RunWorktrees, WorktreeError};
 /// Between the subject of a record and its data.
 const BODY: &str = "\n\n";
 
-/// What is to become of a work tree. Kept as a commit that holds the state after it, so that git keeps everything it names.
+/// The intended state of a work tree. Stored as a commit of that state, so that git keeps everything it names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct WorkspaceChange {
     /// Version of this record: 1.
@@ -30,7 +30,7 @@ pub(super) struct WorkspaceChange {
     pub(super) before: String,
     /// Tree of the state after.
     pub(super) after: String,
-    /// The branch that moves, in full; absent where nothing but files changes.
+    /// The branch that moves, in full; absent if only files change.
     pub(super) branch: Option<BranchMove>,
     /// Files that it changes.
     pub(super) files: u32,
@@ -139,8 +139,8 @@ impl RunWorktrees {
         worktree.remove_ref(&format!("{}{}/intent", self.references(kind), record.ordinal)).await
     }
 
-    /// Makes a work tree as it is to be: first the files, then the index, then the branch. Each file may be as it was or as it
-    /// is to be already, so that what a crash cut short is finished.
+    /// Applies a change to a work tree: first the files, then the index, then the branch. Each file may be in the old or the
+    /// new state, so that an interrupted change is finished.
     pub(super) async fn apply_change(
         &self,
         worktree: &Worktree,
@@ -174,7 +174,7 @@ impl RunWorktrees {
         }
         if let Some(branch_move) = &change.branch {
             worktree.git.call(&["read-tree", "-i", "-m", &branch_move.from, &branch_move.to]).done().await?;
-            // It only says that something differs, where something does.
+            // It only reports differences, if there are any.
             worktree.git.call(&["update-index", "-q", "--refresh"]).ended().await?;
             let is_moved = worktree.head().await?.as_deref() == Some(&branch_move.to);
             if !is_moved {

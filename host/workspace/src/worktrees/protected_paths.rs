@@ -1,5 +1,5 @@
-//! What agents of a sandbox neither make nor change in a tree, held in commits as well: by git's plumbing an agent commits a file that was
-//! never in its tree, where it would have been renamed, and a merge would write it.
+//! Paths that sandboxed agents neither create nor change in a tree, protected in commits as well: by git's plumbing an agent
+//! could commit a file that was never in its tree, where it would have been renamed, and a merge would write it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
 
 /// Modes of a link and of a submodule.
 const LEADS_ELSEWHERE: [&str; 2] = ["120000", GITLINK];
-/// The mode of what is not there.
+/// The mode of a missing file.
 const ABSENT: &str = "000000";
 
 /// Paths of files and folders, from the root of a tree, that stay as they are.
@@ -17,7 +17,7 @@ const ABSENT: &str = "000000";
 pub struct ProtectedPaths {
     /// Files, and folders with all that they hold. Compared without regard to capitals, since there are file systems that have none.
     pub paths: Vec<PathBuf>,
-    /// What was there before may be changed, and what was not is not made.
+    /// Existing paths may be changed, but missing ones may not be created.
     pub only_new: bool,
 }
 
@@ -41,12 +41,12 @@ fn is_within(path: &Path, folder: &Path) -> bool {
 }
 
 impl RunWorktrees {
-    /// Has merges and landings refused that would bring changes of these paths. What was said first holds.
+    /// Makes merges and landings refuse changes of these paths. The first call counts.
     pub fn hold_to(&self, kept: ProtectedPaths) {
         drop(self.0.kept.set(kept));
     }
 
-    /// Refuses what differs between two commits, or trees, if it is kept.
+    /// Refuses the differences between two commits, or trees, that touch protected paths.
     pub(super) async fn expect_kept(
         &self,
         worktree: &Worktree,

@@ -1,12 +1,12 @@
-//! What the repository of a run was before its first agent: kept once, so that what agents change about it later counts for nothing.
+//! The state of a run's repository before its first agent: stored once, so that later changes by agents have no effect.
 
 use super::{RunWorktrees, WorktreeError};
 use crate::git_info::GitInfoSnapshot;
 use crate::git_links::AcceptedLinks;
 
 impl RunWorktrees {
-    /// Notes what the repository is before the first agent of the run works in it: which links and alternates it has, what its `.git` is,
-    /// and what it has git ignore. Later links are refused, and what is ignored later counts for nothing. Called again, it changes nothing.
+    /// Records the repository before the first agent of the run works in it: its links and alternates, its `.git`, and its
+    /// ignore lists. Later links are refused, and later ignore lists have no effect. Called again, it changes nothing.
     ///
     /// # Errors
     /// [`WorktreeError::File`] if the note cannot be read or written; [`WorktreeError::Link`] if git would wait for a pipe.

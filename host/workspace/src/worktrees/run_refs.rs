@@ -1,5 +1,6 @@
-//! The refs of a run, `refs/baton/<run>/…`. Git keeps the objects that they name. What they name is read from a file of the host's, because
-//! an agent that works in the repository can write any ref. The file is written before the ref: a crash between the two loses nothing.
+//! The refs of a run, `refs/baton/<run>/…`. Git keeps the objects that they name. Their targets are read from a file of the
+//! host's, because an agent that works in the repository can write any ref. The file is written before the ref, so a crash
+//! between the two loses nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,11 +16,11 @@ const REFS_BYTES_MAX: u64 = 32 << 20;
 /// The commits of refs, by their full names.
 type CommitsByName = BTreeMap<String, String>;
 
-/// Where the refs of a run are written down.
+/// The file with the refs of a run.
 #[derive(Clone, Debug)]
 pub(super) struct RunRefs {
     file: PathBuf,
-    /// What their names begin with.
+    /// The prefix of their names.
     prefix: String,
 }
 
@@ -71,7 +72,7 @@ impl RunRefs {
 }
 
 impl Worktree {
-    /// What git is asked for in the place of a name: of a ref of the run the commit that was written down, if any, and else the name itself.
+    /// The name for git in place of a ref: for a ref of the run its recorded commit, if any, and else the name itself.
     pub(super) async fn written_down(&self, name: &str) -> Result<Option<String>, WorktreeError> {
         match name.starts_with(&self.refs.prefix) {
             true => Ok(self.own_refs().await?.remove(name)),

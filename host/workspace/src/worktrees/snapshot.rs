@@ -1,5 +1,5 @@
-//! The real state of a tree, uncommitted work included, as a git tree. Works on a copy of the index, so that HEAD, index
-//! and files stay as they are while it looks.
+//! The real state of a tree, uncommitted work included, as a git tree. Works on a copy of the index, so that HEAD, index and
+//! files stay unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -24,15 +24,15 @@ pub(super) struct WorktreeSnapshot {
 
 impl Drop for WorktreeSnapshot {
     fn drop(&mut self) {
-        // Beside it may lie the lock of a call that was given up. Both are only untidy.
+        // The lock of an aborted call may be next to it. Both are only untidy.
         let _ = fs::remove_file(&self.index);
         let _ = fs::remove_file(self.index.with_added_extension("lock"));
     }
 }
 
 impl RunWorktrees {
-    /// Looks at a work tree. Files that git ignores belong to it where one of these trees has something at their path: they
-    /// would be overwritten otherwise.
+    /// Examines a work tree. Files that git ignores belong to it if one of these trees has something at their path: they would
+    /// be overwritten otherwise.
     pub(super) async fn snapshot(
         &self,
         worktree: &Worktree,
@@ -101,7 +101,7 @@ impl WorktreeSnapshot {
         Ok(())
     }
 
-    /// Whether every file below a folder is in the state: git removes those where something else takes the folder's place.
+    /// Whether every file below a folder is in the state: git removes them if something else replaces the folder.
     async fn has_all_below(&self, top: &Path, folder: &Path) -> Result<bool, WorktreeError> {
         let mut files = BTreeSet::new();
         files_below(&top.join(folder), folder, &mut files).map_err(|source| WorktreeError::File {
@@ -139,7 +139,7 @@ impl WorktreeSnapshot {
 /// Lines for `update-index --index-info`, by path.
 pub(super) type IndexEntries = BTreeMap<PathBuf, Vec<u8>>;
 
-/// What differs between two trees: how each path is in the second one.
+/// The differences between two trees: the state of each path in the second one.
 pub(super) async fn difference(git: &GitRunner, from: &str, to: &str) -> Result<IndexEntries, WorktreeError> {
     let raw = git
         .call(&["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to])
@@ -180,7 +180,7 @@ pub(super) async fn commit_tree(
     git.call(&["commit-tree", tree]).and_all(parents).and_all(["-F", "-"]).input(message).text().await
 }
 
-/// With its times: git tells by them which entries it has to look at again. Where there is none yet, there is none.
+/// With its times: git uses them to find the entries to examine again. Without an index, there is no copy.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
@@ -194,7 +194,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     target.set_modified(source.metadata()?.modified()?)
 }
 
-/// What stands on disk at a path, or above it where that is no folder.
+/// The file on disk at a path, or above it if that is not a folder.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct PathOnDisk {
     path: PathBuf,
@@ -213,7 +213,7 @@ fn on_disk(top: &Path, path: &Path) -> Option<PathOnDisk> {
     Some(PathOnDisk { path: above, is_folder: true })
 }
 
-/// Whatever is no folder below a folder, from the top. Folders without files are none: git makes room there by itself.
+/// All files below a folder, from the top. Folders without files do not count: git removes them itself.
 fn files_below(folder: &Path, name: &Path, files: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,5 +1,6 @@
-//! What of the workspace git did not look at when a run began: files that it ignored, and entries of the index that were left out of the
-//! folder. Noted once, so that an agent that changes what git ignores or leaves out hides nothing, and brings none of these files into a commit.
+//! The parts of the workspace that git did not see when a run began: ignored files, and entries of the index that were left out
+//! of the folder. Recorded once, so that an agent that changes the ignore lists or the omitted entries hides nothing, and
+//! brings none of these files into a commit.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,7 +47,7 @@ impl StartNote {
         })
     }
 
-    /// Records that end with a zero byte: what it is, and the path.
+    /// Records that end with a zero byte: the kind, and the path.
     fn to_bytes(&self) -> Vec<u8> {
         let one = |mark: &[u8], path: &Path| [mark, path.as_os_str().as_bytes(), b"\0"].concat();
         let ignored = self.ignored.iter().flat_map(|path| one(b"i", path));
@@ -76,7 +77,7 @@ impl RunWorktrees {
         if self.start_note()?.is_some() {
             return Ok(());
         }
-        // Where git cannot look now, what needs it says so later.
+        // If git fails now, the calls that need it report that later.
         let Ok(worktree) = self.worktree(&WorktreeName::workspace()).await else { return Ok(()) };
         let Ok(note) = StartNote::of(&worktree).await else { return Ok(()) };
         let file = &self.0.start_file;
@@ -87,7 +88,7 @@ impl RunWorktrees {
         Ok(())
     }
 
-    /// The note of the run; nothing for one that began before there were notes.
+    /// The note of the run; none for a run of an earlier version.
     pub(super) fn start_note(&self) -> Result<Option<Arc<StartNote>>, WorktreeError> {
         if let Some(note) = self.0.start.get() {
             return Ok(Some(Arc::clone(note)));
@@ -103,8 +104,8 @@ impl RunWorktrees {
         }
     }
 
-    /// Refuses a repository that does not have the commit with which the run began: it is another one, which an agent may have put there, or
-    /// one that was made again. Looks once.
+    /// Refuses a repository without the commit with which the run began: it is another one, which an agent may have put there,
+    /// or one that was created again. Checks once.
     pub(super) async fn expect_same_history(&self, worktree: &Worktree) -> Result<(), WorktreeError> {
         let note = self.start_note()?;
         let Some(head) = note.as_ref().and_then(|note| note.head.as_ref()) else { return Ok(()) };
@@ -118,8 +119,8 @@ impl RunWorktrees {
         Err(WorktreeError::OtherHistory { repository, commit: head.clone() })
     }
 
-    /// Keeps files from everything that git makes for this run: agents of a sandbox do not see them, and could read there what it keeps.
-    /// Absolute, or from the workspace. Called once.
+    /// Keeps files out of everything that git makes for this run: sandboxed agents do not see these files, and could read them
+    /// there. Absolute, or from the workspace. Called once.
     pub fn hide_from_git(&self, hidden: Vec<PathBuf>) {
         drop(self.0.hidden_from_git.set(hidden));
     }

@@ -1,17 +1,17 @@
-//! States of the workspace that a run passed through, as git trees, and what differs between two of them. Nothing names these
-//! trees in the repository, so that no history has them; the host's store of objects keeps them.
+//! States of the workspace during a run, as git trees, and the differences between two of them. Nothing in the repository names
+//! these trees, so no history has them; the host's store of objects keeps them.
 
 use std::path::Path;
 
 use super::{RunWorktrees, WorktreeError};
 use baton_core::WorktreeName;
 
-/// What differs between two states.
+/// The differences between two states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateDiff {
     /// The files, in the order of git.
     pub files: Vec<StateDiffFile>,
-    /// The patch, where it was asked for.
+    /// The patch, if it was requested.
     pub patch: Vec<u8>,
 }
 
@@ -20,9 +20,9 @@ pub struct StateDiff {
 pub struct StateDiffFile {
     /// From the top of the repository.
     pub path: String,
-    /// Lines that came; absent where it is no text.
+    /// Added lines; absent if it is not text.
     pub added: Option<u64>,
-    /// Lines that went; absent where it is no text.
+    /// Removed lines; absent if it is not text.
     pub removed: Option<u64>,
 }
 
@@ -30,7 +30,7 @@ impl RunWorktrees {
     /// The state of the workspace now, uncommitted work included. Changes nothing that a user sees.
     ///
     /// # Errors
-    /// [`WorktreeError`] where git fails, or where there is none.
+    /// [`WorktreeError`] if git fails, or if there is none.
     pub async fn state(&self) -> Result<String, WorktreeError> {
         let _guard = self.0.repository_lock.lock().await;
         let worktree = self.worktree(&WorktreeName::workspace()).await?;
@@ -41,7 +41,7 @@ impl RunWorktrees {
     /// content, whatever attributes say.
     ///
     /// # Errors
-    /// [`WorktreeError`] where git fails, and [`WorktreeError::Objects`] for a state that is nowhere any more.
+    /// [`WorktreeError`] if git fails, and [`WorktreeError::Objects`] for a state that does not exist any more.
     pub async fn between(
         &self,
         from: &str,
@@ -75,7 +75,7 @@ impl RunWorktrees {
     }
 }
 
-/// "3\t1\tsrc/a.rs"; "-\t-\ta.png" for what is no text.
+/// "3\t1\tsrc/a.rs"; "-\t-\ta.png" for a file that is not text.
 pub(super) fn numbered(record: &[u8]) -> Option<StateDiffFile> {
     let text = String::from_utf8_lossy(record);
     let mut parts = text.splitn(3, '\t');

@@ -1,5 +1,5 @@
-//! Takes back what a run landed in the workspace. All of it is worked out before the first file is written; what does not
-//! fit is named, and then nothing is changed.
+//! Reverts the landings of a run in the workspace. All of it is computed before the first file is written; with conflicts, they
+//! are named and nothing is changed.
 
 use baton_core::WorktreeName;
 
@@ -10,15 +10,15 @@ use super::snapshot::commit_tree;
 use super::worktree::{Worktree, pairs};
 use super::{MAX_CONFLICTS, RunWorktrees, WorktreeError};
 
-/// The kind of refs that tell of what was taken back.
+/// The kind of refs that record undos.
 const UNDO: &str = "undo";
 
-/// What taking a run back comes to.
+/// The result of undoing a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UndoOutcome {
     /// The run landed nothing, or it was taken back before.
     Nothing,
-    /// What was changed since does not fit; nothing was changed.
+    /// Later changes conflict; nothing was changed.
     Conflicted {
         /// These files, workspace-relative, at most [`MAX_CONFLICTS`](super::MAX_CONFLICTS).
         files: Vec<String>,
@@ -27,16 +27,16 @@ pub enum UndoOutcome {
     Undone(UndoSummary),
 }
 
-/// What was taken back.
+/// The reverted changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoSummary {
     /// The phases that had landed, the newest first.
     pub phases: Vec<String>,
     /// Every file that changes.
     pub files: Vec<UndoFileChange>,
-    /// The branch that moves back; absent where what was landed is reverted as uncommitted changes.
+    /// The branch that moves back; absent if the landed changes are reverted as uncommitted changes.
     pub branch: Option<BranchMoveBack>,
-    /// The ref that keeps the state before; empty where nothing was to be changed.
+    /// The ref that keeps the state before; empty if there was nothing to change.
     pub kept: String,
 }
 
@@ -71,7 +71,7 @@ pub enum UndoChangeKind {
     Removed,
 }
 
-/// Where the workspace would stand.
+/// The state of the workspace after the undo.
 struct UndoTarget {
     tree: String,
     branch: Option<BranchMove>,
@@ -80,12 +80,12 @@ struct UndoTarget {
 }
 
 impl RunWorktrees {
-    /// Takes back everything that the run landed in the workspace, the newest first. Where HEAD is exactly what a landing
-    /// made, and the tree is clean, the branch moves back; otherwise the change is reverted as uncommitted changes. With
-    /// `only_look` nothing is changed.
+    /// Reverts everything that the run landed in the workspace, the newest first. If HEAD is exactly the commit of a landing,
+    /// and the tree is clean, the branch moves back; otherwise the change is reverted as uncommitted changes. With `only_look`
+    /// nothing is changed.
     ///
     /// # Errors
-    /// [`WorktreeError`] where git fails, and [`WorktreeError::InTheWay`].
+    /// [`WorktreeError`] if git fails, and [`WorktreeError::InTheWay`].
     pub async fn undo(&self, only_look: bool) -> Result<UndoOutcome, WorktreeError> {
         let _guard = self.0.repository_lock.lock().await;
         let worktree = match self.worktree(&WorktreeName::workspace()).await {
@@ -126,7 +126,7 @@ impl RunWorktrees {
             kept: String::new(),
         };
         if undone.files.is_empty() && undone.branch.is_none() {
-            // What it brought is not here now; it may come back, out of a stash for example.
+            // Its changes are not here now; they may return, for example out of a stash.
             return Ok(UndoOutcome::Nothing);
         }
         if only_look {
@@ -163,7 +163,7 @@ impl RunWorktrees {
         }
     }
 
-    /// Does what was written down, be it now or before a crash.
+    /// Performs the recorded undo, either now or after a crash.
     async fn finish_undo(&self, worktree: &Worktree) -> Result<ApplyResult, WorktreeError> {
         let begun = self.records(worktree, UNDO).await?;
         let Some(record) = begun.into_iter().rev().find(|record| !record.is_done) else {
@@ -185,7 +185,7 @@ impl RunWorktrees {
     }
 }
 
-/// Where the workspace stands once these changes are taken back, the newest first; or the files that do not fit.
+/// The state of the workspace after undoing these changes, the newest first; or the files with conflicts.
 async fn goal(
     worktree: &Worktree,
     now: &str,
@@ -233,7 +233,7 @@ async fn goal(
     Ok(Ok(UndoTarget { tree, branch, phases, takes_back }))
 }
 
-/// A three-way merge the other way round: what came after the landing stays.
+/// A reverse three-way merge: changes after the landing stay.
 async fn revert(
     worktree: &Worktree,
     now: &str,

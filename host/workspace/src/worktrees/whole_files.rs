@@ -1,6 +1,6 @@
-//! Files of a work tree, each replaced as a whole: git writes the new contents to a folder of the host's, they are copied to Baton's own folder in the
-//! work tree and synced, and only then the first one is renamed to where it belongs. Whatever ends the host or fills the disk, each file of the work tree is
-//! as it was or as it is to be.
+//! Files of a work tree, each replaced as a whole: git writes the new contents to a folder of the host's, they are copied to
+//! Baton's own folder in the work tree and synced, and only then the first one is renamed to its place. If the host ends or the
+//! disk is full at any moment, each file of the work tree is in its old or its new state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -24,20 +24,20 @@ use super::{RunWorktrees, WorktreeError};
 use crate::Workspace;
 use crate::baton_folder::{OWN, make_folder, open_folder};
 
-/// In Baton's own folder of a work tree, folders with new contents, until these are where they belong: `landing-RUN-PID-NUMBER`.
+/// Folders in Baton's own folder of a work tree, with new contents until these are in their places: `landing-RUN-PID-NUMBER`.
 const LANDING: &str = "landing-";
-/// In the folder of a run, what git has written for it.
+/// In the folder of a run, the files that git has written for it.
 const WRITTEN: &str = ".written-";
-/// Where a folder has the attributes of its files.
+/// The file with the attributes of a folder's files.
 const ATTRIBUTES: &str = ".gitattributes";
-/// Git's word for what is not there.
+/// Git's mode of a missing file.
 const NOTHING: &str = "000000";
 /// Up to this number of files are synced one by one; for more, the system syncs everything at once.
 const SYNCED_ALONE_MAX: usize = 64;
 
 /// Folders of the host's and of the work tree, removed when it is dropped.
 struct StagingFolders {
-    /// What git writes.
+    /// The files that git writes.
     written: PathBuf,
     /// The index that it writes from.
     index: PathBuf,
@@ -52,7 +52,7 @@ struct StagingFolders {
 
 impl Drop for StagingFolders {
     fn drop(&mut self) {
-        // What stays is removed at the next start.
+        // Leftover files are removed at the next start.
         let _ = fs::remove_dir_all(&self.written);
         let _ = fs::remove_file(&self.index);
         let _ = fs::remove_file(self.index.with_added_extension("lock"));
@@ -63,10 +63,10 @@ impl Drop for StagingFolders {
     }
 }
 
-/// What a file was when it was looked at: another one has another of these.
+/// The identity of a file when it was examined: another file has another one.
 type FileMark = [i64; 8];
 
-/// New contents that lie ready, and what is to be done with them.
+/// New contents that are ready, and the changes to make with them.
 struct WholeFiles {
     folders: StagingFolders,
     top: Dir,
@@ -78,13 +78,13 @@ struct WholeFiles {
     /// Repositories within the work tree: git makes and removes their empty folders.
     made: Vec<PathBuf>,
     removed: Vec<PathBuf>,
-    /// What was at each path; a folder counts as nothing.
+    /// The file at each path; a folder counts as none.
     marks: BTreeMap<PathBuf, Option<FileMark>>,
 }
 
 impl RunWorktrees {
-    /// Writes another tree over a state of a work tree. Nothing is changed where a file is not as it was looked at, and where a content cannot be
-    /// written. Each file is replaced as a whole, deletions come last.
+    /// Writes another tree over a state of a work tree. Changes nothing if a file has changed since it was examined, or if a
+    /// content cannot be written. Each file is replaced as a whole, deletions come last.
     pub(super) async fn overwrite(
         &self,
         worktree: &Worktree,
@@ -99,13 +99,13 @@ impl RunWorktrees {
         let mut files = WholeFiles::of(&listed, self.staging_folders(worktree).map_err(failed)?, worktree)?;
         files.have_written(now, with).await?;
         let files = blocking(move || files.lay_ready().map(|()| files)).await?;
-        // Git refuses where one of them is not as it was looked at, or where something unknown is in the way.
+        // Git refuses if one of them has changed since it was examined, or if an unknown file is in the way.
         let check = ["read-tree", "-n", "-m", "-u", "--no-sparse-checkout"];
         now.git.call(&check).and(&now.tree).and(with).done().await?;
         blocking(move || files.put_in_place()).await
     }
 
-    /// Removes what a host that died left of contents to be written. What stays is in Baton's own folders, and only untidy.
+    /// Removes unwritten contents of a host that died. Leftovers are in Baton's own folders, and only untidy.
     pub(super) fn clear_landings(&self, workspace: &Workspace) {
         let ours = format!("{LANDING}{}-", self.0.run);
         if workspace.root().join(OWN).symlink_metadata().is_ok_and(|meta| meta.is_dir())
@@ -154,7 +154,7 @@ impl RunWorktrees {
 }
 
 impl WholeFiles {
-    /// What differs, by the answer of `diff-tree --raw -z`.
+    /// The differences, from the output of `diff-tree --raw -z`.
     fn of(listed: &[u8], folders: StagingFolders, worktree: &Worktree) -> Result<Self, WorktreeError> {
         let top = Dir::open_ambient_dir(worktree.top(), ambient_authority())
             .map_err(|source| failed("open", worktree.top(), source))?;
@@ -191,7 +191,8 @@ impl WholeFiles {
             self.writes.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
         let git = now.git.with_index(&self.folders.index);
         git.call(&["read-tree", "--no-sparse-checkout", with]).done().await?;
-        // Attributes come from the index: they are those of the tree that is written. Those of the work tree are added where that has none.
+        // Attributes come from the index: they are those of the written tree. Those of the work tree are added if that has
+        // none.
         let others = self.attributes();
         if !others.is_empty() {
             let listed = git.call(&["--literal-pathspecs", "ls-files", "-z", "--full-name", "--"]);
@@ -205,7 +206,7 @@ impl WholeFiles {
         write.input(names).done().await
     }
 
-    /// Files of attributes in the work tree, above what is written.
+    /// Files of attributes in the work tree, above the written files.
     fn attributes(&self) -> BTreeSet<PathBuf> {
         let folders: BTreeSet<&Path> = self.writes.iter().flat_map(|path| path.ancestors().skip(1)).collect();
         let names = folders.into_iter().map(|folder| folder.join(ATTRIBUTES));
@@ -226,7 +227,7 @@ impl WholeFiles {
         Ok(())
     }
 
-    /// Copies them into the work tree, beside what is there, and has them on disk.
+    /// Copies them into the work tree, next to the existing files, and syncs them.
     fn lay_ready(&mut self) -> Result<(), WorktreeError> {
         let is_each_synced = self.writes.len() <= SYNCED_ALONE_MAX || !cfg!(target_os = "linux");
         for (number, path) in self.writes.iter().enumerate() {
@@ -246,7 +247,7 @@ impl WholeFiles {
         Ok(())
     }
 
-    /// What is at a path now.
+    /// The identity of the file at a path now.
     fn mark(&self, path: &Path) -> io::Result<Option<FileMark>> {
         match (parent(&self.top, path, false)?, path.file_name()) {
             (Some(folder), Some(name)) => mark(&folder, name),
@@ -254,7 +255,7 @@ impl WholeFiles {
         }
     }
 
-    /// Renames every file to where it belongs, then deletes. Blocking.
+    /// Renames every file to its place, then deletes. Blocking.
     fn put_in_place(mut self) -> Result<(), WorktreeError> {
         let writes = std::mem::take(&mut self.writes);
         let mut touched = BTreeSet::new();
@@ -274,7 +275,7 @@ impl WholeFiles {
             self.delete(&path)?;
         }
         for path in &self.removed {
-            // One that holds something stays.
+            // A folder with content stays.
             if let (Ok(Some(folder)), Some(name)) = (parent(&self.top, path, false), path.file_name()) {
                 let _ = folder.remove_dir(name);
                 self.prune(path);
@@ -359,7 +360,8 @@ impl WholeFiles {
     }
 }
 
-/// The folder of a path, from the top, opened without following a link. Nothing where it is not there, or where something else stands in its place.
+/// The folder of a path, from the top, opened without following a link. None if it does not exist, or if something else is in
+/// its place.
 fn parent(top: &Dir, path: &Path, make: bool) -> io::Result<Option<Dir>> {
     let mut folder = top.try_clone()?;
     for name in path.parent().into_iter().flatten() {
@@ -446,7 +448,7 @@ fn sync_all(_: &Dir) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a name is this one with numbers behind it.
+/// Whether a name is this one followed by numbers.
 fn is_numbered(name: &OsStr, start: &str) -> bool {
     let rest = name.to_str().and_then(|name| name.strip_prefix(start));
     let rest = rest.map(|rest| rest.strip_suffix(".lock").unwrap_or(rest));
@@ -456,7 +458,7 @@ fn is_numbered(name: &OsStr, start: &str) -> bool {
     })
 }
 
-/// Files are written where nothing else waits for it.
+/// Runs a function that writes files on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WorktreeError> + Send + 'static,
 ) -> Result<T, WorktreeError> {

@@ -1,5 +1,5 @@
-//! One tree as git sees it: where it stands, what belongs to the work in it, and what is Baton's own. Looks; the one thing
-//! that it changes is the tree's own branch, to which it commits what lies there.
+//! One tree as git sees it: its place, the files that belong to the work, and Baton's own. Reads only, except for commits of
+//! its content to the tree's own branch.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -25,14 +25,14 @@ use crate::user_filters::UserCommandsOff;
 /// Git's word for a repository within a tree.
 pub(super) const GITLINK: &str = "160000";
 
-/// The workspace, or a work tree beside it.
+/// The workspace, or a work tree outside it.
 #[derive(Clone, Debug)]
 pub(super) struct Worktree {
     pub(super) tree: WorktreeName,
     pub(super) git: GitRunner,
     /// Baton's branch here; none in the workspace.
     pub(super) branch: String,
-    /// The ref that says where the tree began.
+    /// The ref of the commit where the tree began.
     pub(super) fork: String,
     repository: Repository,
     /// Filters that the repository names.
@@ -40,11 +40,11 @@ pub(super) struct Worktree {
     /// Commands of the user that do not run.
     off: UserCommandsOff,
     prefix: PathBuf,
-    /// Where the trees of the run lie.
+    /// The folder of the run's trees.
     beside: PathBuf,
-    /// What is Baton's own, from the top.
+    /// Baton's own paths, from the top.
     own: Vec<PathBuf>,
-    /// What agents do not see, from the top.
+    /// Paths that agents do not see, from the top.
     hidden: BTreeSet<PathBuf>,
     start_note: Option<Arc<StartNote>>,
     pub(super) refs: RunRefs,
@@ -68,7 +68,7 @@ impl Worktree {
         );
         own.retain(|own| own.components().next().is_some() && *own != repo.prefix);
         let is_ours = !tree.is_workspace();
-        // One that cannot be read was told where it was written or taken up.
+        // An unreadable note was reported when it was written or read first.
         let start_note = trees.start_note().ok().flatten();
         let top = &view.repository.top;
         let hidden = trees.0.hidden_from_git.get().into_iter().flatten();
@@ -118,7 +118,7 @@ impl Worktree {
         Ok(found.code == Some(0) && found.answer == b"true\n")
     }
 
-    /// Refuses a branch of ours that stands for another one: git would move that one.
+    /// Refuses a branch of Baton's that is a symbolic ref to another one: git would move that one.
     pub(super) async fn expect_own_branch(&self) -> Result<(), WorktreeError> {
         let branch = self.own_branch();
         match self.git.call(&["symbolic-ref", "-q", &branch]).answer().await? {
@@ -137,7 +137,7 @@ impl Worktree {
         self.commit("HEAD").await
     }
 
-    /// The commit that a name stands for. The host has it then, with everything that it names.
+    /// The commit of a name. The host has it then, with everything that it names.
     pub(super) async fn commit(&self, name: &str) -> Result<Option<String>, WorktreeError> {
         let Some(name) = self.written_down(name).await? else { return Ok(None) };
         let commit = self.git.call(&["rev-parse", "-q", "--verify"]).and(name).answer().await?;
@@ -147,7 +147,7 @@ impl Worktree {
         Ok(commit)
     }
 
-    /// The full name of the branch that is checked out; nothing where HEAD is detached.
+    /// The full name of the branch that is checked out; none if HEAD is detached.
     pub(super) async fn checked_out(&self) -> Result<Option<String>, WorktreeError> {
         self.git.call(&["symbolic-ref", "-q", "HEAD"]).answer().await
     }
@@ -161,7 +161,7 @@ impl Worktree {
             || self.git.call(&["merge-base", "--is-ancestor", commit, within]).holds().await?)
     }
 
-    /// The commit that stands to be merged here.
+    /// The commit that is being merged here.
     pub(super) async fn open_merge(&self) -> Result<Option<String>, WorktreeError> {
         self.commit("MERGE_HEAD").await
     }
@@ -176,7 +176,7 @@ impl Worktree {
         Ok(paths)
     }
 
-    /// Everything but what is Baton's own.
+    /// Everything except Baton's own paths.
     pub(super) fn work(&self) -> Vec<OsString> {
         let own = self.own.iter().map(|own| spec(":(top,exclude,literal)", own));
         std::iter::once(OsString::from(":/")).chain(own).collect()
@@ -186,7 +186,7 @@ impl Worktree {
         self.own.iter().map(|own| spec(":(top,literal)", own))
     }
 
-    /// What is Baton's own, from the top.
+    /// Baton's own paths, from the top.
     pub(super) fn own_paths(&self) -> impl Iterator<Item = &Path> {
         self.own.iter().map(PathBuf::as_path)
     }
@@ -195,7 +195,7 @@ impl Worktree {
         self.own.iter().any(|own| path.starts_with(own))
     }
 
-    /// A path as people in the workspace name it, from the top.
+    /// A path of the workspace's view, from the top.
     pub(super) fn at_top(&self, path: &Path) -> PathBuf {
         self.prefix.join(path).components().filter(|part| *part != Component::CurDir).collect()
     }
@@ -205,7 +205,7 @@ impl Worktree {
         format!("refs/heads/{}", self.branch)
     }
 
-    /// Our branch is checked out, at this commit, and nothing stands to be merged. The files stay as they are.
+    /// Checks out Baton's branch, at this commit, without an open merge. The files stay as they are.
     pub(super) async fn go_home_to(&self, commit: &str) -> Result<(), WorktreeError> {
         let ours = self.own_branch();
         self.git.deliver(commit).await?;
@@ -214,7 +214,7 @@ impl Worktree {
         self.git.call(&["reset", "-q"]).done().await
     }
 
-    /// A path from the top as people in the workspace name it.
+    /// A path from the top, in the workspace's view.
     pub(super) fn shown(&self, path: &Path) -> String {
         let shown = match path.strip_prefix(&self.prefix) {
             Ok(inside) => inside.to_owned(),
@@ -226,7 +226,7 @@ impl Worktree {
         visible_name(&shown.to_string_lossy()).into_owned()
     }
 
-    /// Takes everything of the work into an index, and nothing of Baton's own: that stays as it is in `own_of`.
+    /// Adds everything of the work to an index, and nothing of Baton's own: those entries stay as in `own_of`.
     pub(super) async fn gather(&self, git: &GitRunner, own_of: Option<&str>) -> Result<(), WorktreeError> {
         let top = self.top().to_owned();
         // Of a folder that it cannot list, git only warns.
@@ -297,7 +297,7 @@ impl Worktree {
         Ok(setting.as_deref() == Some("true"))
     }
 
-    /// Takes out of an index what the run is to leave alone, but for what HEAD has of it.
+    /// Removes the files that the run must leave alone from an index, except for HEAD's version of them.
     async fn reset_apart(&self, git: &GitRunner) -> Result<(), WorktreeError> {
         if self.hidden.is_empty() && self.ignored().is_none() {
             return Ok(());
@@ -312,7 +312,7 @@ impl Worktree {
         git.call(&reset).and(self.start(git).await?).input(names).done().await
     }
 
-    /// What git ignored here when the run began; nothing in a tree that was made since.
+    /// The files that git ignored here when the run began; none in a tree that was made since.
     fn ignored(&self) -> Option<&BTreeSet<PathBuf>> {
         let note = self.start_note.as_ref().filter(|_| self.tree.is_workspace())?;
         (!note.ignored.is_empty()).then_some(&note.ignored)
@@ -331,7 +331,7 @@ impl Worktree {
         Ok(records(&listed).map(path).filter(|path| is_below(path, ignored)).collect())
     }
 
-    /// What an index has otherwise than HEAD.
+    /// The entries of an index that differ from HEAD.
     async fn staged(&self, git: &GitRunner) -> Result<BTreeSet<Vec<u8>>, WorktreeError> {
         let start = self.start(git).await?;
         let names = ["diff-index", "--cached", "--name-only", "-z", "--no-renames", &start, "--"];
@@ -363,9 +363,9 @@ impl Worktree {
         }
     }
 
-    /// Refuses files that go through a filter which the repository names and the user does not, or the user in a way by which it
-    /// could run a file of the tree (`user_filters.rs`). It is not run, since
-    /// others may have brought it; and without it git would keep such a file as it lies there, which may be a secret.
+    /// Refuses files with a filter that the repository names and the user does not, or that the user names in a way by which it
+    /// could run a file of the tree (`user_filters.rs`). The filter is not run, since others may have brought it; and without
+    /// it git would store such a file unfiltered, which may be a secret.
     async fn expect_own_filters(&self, git: &GitRunner) -> Result<(), WorktreeError> {
         if self.filters.is_empty() && self.off.has_no_filter() {
             return Ok(());
@@ -393,7 +393,7 @@ impl Worktree {
         Ok(())
     }
 
-    /// Refuses what git would carry along as a bare commit id: a repository that is new here, or one with changes.
+    /// Refuses folders that git would commit as a bare commit id: a repository that is new here, or one with changes.
     async fn expect_whole(&self, git: &GitRunner) -> Result<(), WorktreeError> {
         let start = self.start(git).await?;
         let raw = [
@@ -424,8 +424,8 @@ impl Worktree {
         Ok(())
     }
 
-    /// Whether a submodule has nothing that is not committed in it. Git would find that out by a call of its own there, which
-    /// takes what the submodule's configuration says; this one does not.
+    /// Whether a submodule has no uncommitted changes. Git would find that out by a call of its own there, which uses the
+    /// submodule's configuration; this one does not.
     async fn is_unchanged(&self, within: &Path) -> Result<bool, WorktreeError> {
         let Ok(repository) = Repository::at(&self.top().join(within)) else { return Ok(false) };
         let Ok(folder) = tempfile::tempdir_in(&self.beside) else { return Ok(false) };
@@ -485,7 +485,7 @@ impl Worktree {
         Ok(())
     }
 
-    /// Commits the state of the tree, a merge that stands open included.
+    /// Commits the state of the tree, including an open merge.
     pub(super) async fn commit_all(&self, message: &str) -> Result<String, WorktreeError> {
         let fork = self.commit(&self.fork).await?;
         self.gather(&self.git, fork.as_deref()).await?;
@@ -516,7 +516,7 @@ fn spec(magic: &str, path: &Path) -> OsString {
     spec
 }
 
-/// The records of a raw diff, which come in pairs: what changed, and where.
+/// The records of a raw diff, which come in pairs: the change, and its path.
 pub(super) fn pairs(raw: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut all = records(raw);
     std::iter::from_fn(move || Some((all.next()?, all.next()?)))

@@ -17,17 +17,17 @@ use crate::isolated_git_dir::{Repository, WORK_TREES, hold_file, named_by, read}
 
 /// Files that keep the `.git` of a tree.
 const MADE: &str = ".made-";
-/// The file that keeps where the repository of the workspace is.
+/// The file with the path of the workspace's repository.
 const REPOSITORY: &str = ".repository";
 
 impl RunWorktrees {
-    /// Trees in which an agent had replaced or removed `.git`, since this was asked the last time. It was written again; what
-    /// stood there lies beside the trees, under a name that begins with `.lost-`.
+    /// Trees in which an agent had replaced or removed `.git`, since the last call. It was written again; the replaced file is
+    /// next to the trees, under a name that begins with `.lost-`.
     pub fn take_mended(&self) -> Vec<WorktreeName> {
         std::mem::take(&mut *self.0.mended.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Links that stood in the place of folders of Baton's own and were removed, each told once.
+    /// Links that replaced folders of Baton's own and were removed, each reported once.
     pub fn take_exchanged(&self) -> Vec<ReplacedFolder> {
         self.0.workspace.exchanged.take()
     }
@@ -36,7 +36,7 @@ impl RunWorktrees {
         self.0.folder.join(format!("{MADE}{}", fit(tree.as_str())))
     }
 
-    /// Has a tree that was just made name its repository, and not the folder that stands for it, and keeps what it says.
+    /// Makes a new tree name its repository, and not the folder that replaces it, and stores the content.
     pub(super) fn keep_link(
         &self,
         repo: &WorkspaceRepository,
@@ -55,7 +55,7 @@ impl RunWorktrees {
             .map_err(|source| failed("write", &kept, source))
     }
 
-    /// The repository that a tree was made in; nothing where none was made, or either is gone.
+    /// The repository that a tree was made in; none if it was not made, or either is gone.
     pub(super) fn made_in(&self, repo: &WorkspaceRepository, tree: &WorktreeName) -> Option<Repository> {
         let top = self.path_of(tree);
         let is_folder = top.symlink_metadata().is_ok_and(|meta| meta.is_dir());
@@ -65,7 +65,7 @@ impl RunWorktrees {
         (is_folder && is_in_it).then_some(Repository { top, git_dir, common_dir })
     }
 
-    /// The `.git` of a tree is what it was when it was made, byte for byte.
+    /// The `.git` of a tree is unchanged since its creation, byte for byte.
     pub(super) fn hold_link(&self, tree: &WorktreeName, top: &Path) -> Result<(), WorktreeError> {
         let (kept, dot_git) = (self.link_of(tree), top.join(".git"));
         let link = read(&kept).map_err(|source| failed("read", &kept, source))?;
@@ -79,8 +79,8 @@ impl RunWorktrees {
         Ok(())
     }
 
-    /// Git knows a tree again whose entry went with the repository, as by a new clone. Its branch begins where the tree did if it is gone
-    /// too. Every file stays, so that what was committed there before counts as not committed yet.
+    /// Registers a tree again if its entry was lost with the repository, as by a new clone. If its branch is gone too, it
+    /// begins where the tree did. Every file stays, so earlier commits there count as uncommitted changes.
     pub(super) async fn register_again(
         &self,
         repo: &WorkspaceRepository,
@@ -125,19 +125,19 @@ impl RunWorktrees {
         Ok(true)
     }
 
-    /// A tree is gone, and what was kept for it goes.
+    /// Deletes the stored data of a removed tree.
     pub(super) fn forget_link(&self, tree: &WorktreeName) -> Result<(), WorktreeError> {
         remove(&self.link_of(tree))?;
         remove_folder(&self.view_of(tree))
     }
 
-    /// Where it was the last tree of the run, nothing is left of them.
+    /// After the last tree of the run, deletes all of their data.
     pub(super) fn forget_all(&self) -> Result<(), WorktreeError> {
         let entries = fs::read_dir(&self.0.folder).into_iter().flatten().flatten();
         let is_used = |name: std::ffi::OsString| name.to_string_lossy().starts_with(MADE);
         if !entries.map(|entry| entry.file_name()).any(is_used) {
             remove(&self.0.folder.join(REPOSITORY))?;
-            // What was moved away stays.
+            // Files that were moved away stay.
             let _ = fs::remove_dir(&self.0.folder);
         }
         Ok(())
