@@ -1,4 +1,5 @@
-//! What a boundary costs a start: a program that ends at once, as it is, and in each level. This program is also the stages.
+//! The cost of a boundary at a start: a program that ends at once, without a boundary and at each level. This program is also
+//! the stages.
 
 use std::ffi::OsStr;
 use std::hint::black_box;

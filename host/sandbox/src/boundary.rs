@@ -1,5 +1,4 @@
-//! One boundary, as the host holds it: the private folder, the proxy and the watcher, and the command that stands in the place
-//! of another one.
+//! One boundary on the host's side: the private folder, the proxy and the watcher, and the command that replaces another one.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -33,16 +32,16 @@ use crate::syscall_monitor::WatcherSocket;
 /// Name of the specification.
 const SPEC: &str = "sandbox.json";
 
-/// What a boundary is to be made of.
+/// The parameters of a boundary.
 #[derive(Debug)]
 pub struct BoundaryRequest<'a> {
-    /// What was written of it.
+    /// The configured sandbox.
     pub sandbox: &'a Sandbox,
-    /// What may be connected to.
+    /// The permitted network targets.
     pub targets: Vec<NetworkTarget>,
     /// The folder that is worked in.
     pub tree: &'a Path,
-    /// A folder for this boundary alone; made where it is missing.
+    /// A folder for this boundary alone; created if it is missing.
     pub folder: PathBuf,
     /// This program.
     pub own_exe: &'a Path,
@@ -50,9 +49,9 @@ pub struct BoundaryRequest<'a> {
     pub home: Option<&'a Path>,
     /// The workspace of the run, of which the tree may be a copy.
     pub workspace: &'a Path,
-    /// Where programs are found.
+    /// The search path of programs.
     pub path: Option<&'a OsStr>,
-    /// Programs that must be there, wherever they lie.
+    /// Programs that must be available, in any place.
     pub programs: Vec<PathBuf>,
     /// Files that a program of Baton's own reads.
     pub scripts: Vec<PathBuf>,
@@ -60,25 +59,26 @@ pub struct BoundaryRequest<'a> {
     pub settings: Vec<SettingsFolder>,
     /// Paths that agents of any role can write beyond their trees, as lists name them.
     pub writable: &'a [String],
-    /// What stays as it is in the tree, relative to it.
+    /// Protected paths in the tree, relative to it.
     pub protect: Vec<PathBuf>,
-    /// What can be written all the same, below something that stays, relative to the tree.
+    /// Paths that stay writable below a protected one, relative to the tree.
     pub open: Vec<PathBuf>,
-    /// What can be written in the tree and is not exchanged for something else, relative to it.
+    /// Paths in the tree that are writable and may not be replaced, relative to it.
     pub anchors: Vec<PathBuf>,
-    /// What is taken away after the session where it appeared in the tree.
+    /// Paths that are removed after the session if they appeared in the tree.
     pub watched: WatchedPaths,
-    /// The same in the workspace, where the tree is a copy of it.
+    /// The same in the workspace, if the tree is a copy of it.
     pub watched_beside: WatchedPaths,
-    /// What belongs to the tree and lies elsewhere.
+    /// Paths outside the tree that belong to it.
     pub beside: Vec<ExternalMount>,
     /// Folders of the host that are hidden inside, whatever else may be read.
     pub hidden: Vec<PathBuf>,
-    /// Settings of the user for Baton and for its git, which no `write` list holds: the host runs what they name.
+    /// The user's settings for Baton and for its git, which no `write` list may contain: the host runs the programs that they
+    /// name.
     pub own_settings: Vec<PathBuf>,
     /// The program mounts something itself.
     pub mounts: bool,
-    /// Gets what could not be taken away.
+    /// Gets the paths that could not be removed.
     pub remaining: RemainingPaths,
 }
 
@@ -118,25 +118,25 @@ pub const PACKAGES: &str = "node_modules";
 /// A folder of an agent's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsFolder {
-    /// The folder as it is for the user.
+    /// The folder's path for the user.
     pub folder: PathBuf,
-    /// What of it the agent reads: settings and credentials.
+    /// The files in it that the agent reads: settings and credentials.
     pub files: Vec<String>,
-    /// The variable that moves the folder, for where nothing can be mounted over it.
+    /// The variable that moves the folder, for levels without mounts.
     pub variable: &'static str,
-    /// A folder in it that outlives the session, by its name, and where it really is: the agent's conversations.
+    /// A folder in it that outlives the session, by its name, and its real place: the agent's conversations.
     pub kept: Option<(&'static str, PathBuf)>,
-    /// A file that is made for the session: where it is beside the folder, its name in a folder that was moved, its text.
+    /// A file that is made for the session: its path next to the folder, its name in a moved folder, its text.
     pub made: Option<(PathBuf, String, String)>,
 }
 
-/// Why there is no boundary.
+/// The reason why there is no boundary.
 #[derive(Debug, thiserror::Error)]
 pub enum BoundaryError {
     /// The machine cannot.
     #[error(transparent)]
     Missing(#[from] UnsupportedLevel),
-    /// An agent may have chosen what a list names.
+    /// An agent may have chosen the target of a list's entry.
     #[error(
         "`{list}` of the sandbox names {}, and {} on the way is a link that agents can exchange, to {}: look at \
          where it leads, and name that place itself, or replace the link", path.display(), link.display(), real.display()
@@ -144,14 +144,14 @@ pub enum BoundaryError {
     Exchangeable {
         /// The list.
         list: &'static str,
-        /// As it is written.
+        /// The path in the list.
         path: PathBuf,
         /// The link.
         link: PathBuf,
-        /// Where the path leads.
+        /// The target of the path.
         real: PathBuf,
     },
-    /// What a list names is what the sandbox guards, by another path than its own: what is laid over that one does not lie over this.
+    /// A list names a guarded place by another path than its own: the mount over the guarded path does not cover this one.
     #[error(
         "`{list}` of the sandbox names {}, which leads to {}: that place has {} in it, or lies in it, which is guarded \
          at its own path only: name that place itself", path.display(), real.display(), guarded.display()
@@ -159,14 +159,14 @@ pub enum BoundaryError {
     Roundabout {
         /// The list.
         list: &'static str,
-        /// As it is written.
+        /// The path in the list.
         path: PathBuf,
-        /// Where the path leads.
+        /// The target of the path.
         real: PathBuf,
-        /// What is guarded: the tree, the workspace, a folder of the host's, something hidden, settings and program of Baton.
+        /// The guarded place: the tree, the workspace, a folder of the host's, a hidden path, settings and program of Baton.
         guarded: PathBuf,
     },
-    /// What another file lists leads out of what the user's own file lists.
+    /// An entry of another file leads out of the user's own list.
     #[error(
         "`{list}` of the sandbox names {}, which leads to {}: no path that your own config.toml lists in `{list}` of [sandbox] leads there. \
          Look at where it leads, and list that place there yourself, or replace the link", path.display(), real.display()
@@ -174,18 +174,18 @@ pub enum BoundaryError {
     Outside {
         /// The list.
         list: &'static str,
-        /// As it is written.
+        /// The path in the list.
         path: PathBuf,
-        /// Where the path leads.
+        /// The target of the path.
         real: PathBuf,
     },
-    /// Agents could exchange or change what the host keeps.
+    /// Agents could replace or change the host's files.
     #[error(
         "`write` of the sandbox names {}, which has Baton's own folder {} in it, or lies in it: name the folders in it that agents \
          are to write, or move the state folder with `--state-dir` (the usual one with XDG_STATE_HOME)", path.display(), folder.display()
     )]
     OfHost {
-        /// As it is written.
+        /// The path in the list.
         path: PathBuf,
         /// The folder of the host's.
         folder: PathBuf,
@@ -203,35 +203,35 @@ pub enum BoundaryError {
         /// How far agents are confined.
         level: SandboxLevel,
     },
-    /// Agents could choose what the host runs, now or the next time.
+    /// Agents could choose the programs that the host runs, now or the next time.
     #[error(
         "`write` of the sandbox names {}, which has {} in it, or lies in it: {what} Name the folders in it that agents are to write",
         path.display(), held.display()
     )]
     OfUser {
-        /// As it is written.
+        /// The path in the list.
         path: PathBuf,
         /// The settings, or the program.
         held: PathBuf,
-        /// What an agent could do with it.
+        /// The possible abuse by an agent.
         what: &'static str,
     },
-    /// What stays as it is, or is hidden, has names that are not held.
+    /// A protected or hidden file has further names that are not protected.
     #[error(transparent)]
     OtherNames(#[from] UnheldNames),
     /// The system refused.
     #[error("the sandbox was not made: {what} ({}) failed: {source}", path.display())]
     System {
-        /// What was tried.
+        /// The attempted operation.
         what: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// What else can be done where a folder of the host's lies in the tree: a strict boundary hides it.
+/// An alternative if a folder of the host's is in the tree: a strict boundary hides it.
 fn hint(level: SandboxLevel) -> &'static str {
     match level {
         SandboxLevel::Strict => "",
@@ -239,11 +239,11 @@ fn hint(level: SandboxLevel) -> &'static str {
     }
 }
 
-/// A boundary that is there. Dropped, its proxy is gone, and so is what was made for it.
+/// An open boundary. When it is dropped, its proxy and its files are removed.
 #[derive(Debug)]
 pub struct Boundary {
     spec: PathBuf,
-    /// Of what was written there.
+    /// Of the specification in the folder.
     digest: Digest,
     own_exe: PathBuf,
     level: SandboxLevel,
@@ -266,10 +266,10 @@ impl Drop for Boundary {
 }
 
 impl Boundary {
-    /// Makes it. Call within a runtime of tokio.
+    /// Creates it. Call within a runtime of tokio.
     ///
     /// # Errors
-    /// [`BoundaryError::Missing`] where the machine cannot do what is asked for.
+    /// [`BoundaryError::Missing`] if the machine does not support the level.
     pub fn open(
         wanted: BoundaryRequest<'_>,
         sandbox_support: &SandboxSupport,
@@ -290,7 +290,7 @@ impl Boundary {
             .create(&below)
             .map_err(failed("making its folder", &below))?;
         let folder = folder.canonicalize().map_err(failed("finding its folder", folder))?;
-        // Nothing is mounted in `write`, so that it is enough to know where things really are.
+        // At `write` nothing is mounted, so only the real paths are needed.
         let place = |path: &Path| match level {
             SandboxLevel::Strict => path.to_owned(),
             SandboxLevel::Off | SandboxLevel::Write => LinkWalk::of(path).real,
@@ -342,7 +342,7 @@ impl Boundary {
             wanted.programs.iter().flat_map(|program| what_belongs_to(program, wanted.path, &written));
         let scripts = wanted.scripts.into_iter().filter_map(|script| written.listed("script", script).ok());
         let programs = found.chain(scripts.filter(|script| script.real.is_file()));
-        // A workflow names programs, and what it names shows nothing that is hidden.
+        // A workflow names programs, and naming one must not show a hidden file.
         spec.programs = programs.filter(|program| !spec.is_guarded(&program.real)).collect();
         for settings in wanted.settings {
             let files = settings.files.iter().map(|name| settings.folder.join(name));
@@ -392,7 +392,7 @@ impl Boundary {
         Ok((boundary, refused))
     }
 
-    /// What is called in the place of a program: the program, and what comes before the program's own name and arguments.
+    /// The command that replaces a program: its words come before the program's own name and arguments.
     pub fn command(&self) -> Vec<OsString> {
         let own_exe = program_of_this_process(&self.own_exe);
         let no_proxy = || OsString::from(NO_PROXY);
@@ -438,7 +438,7 @@ impl Boundary {
     }
 }
 
-/// The agent's settings: mounted over where they are, or moved to the private folder.
+/// The agent's settings: mounted over their place, or moved to the private folder.
 fn lay(spec: &mut BoundarySpec, settings: SettingsFolder, mut found: Vec<ListedPath>) -> io::Result<()> {
     let SettingsFolder { folder, files, variable, kept, made } = settings;
     match spec.level {
@@ -458,7 +458,7 @@ fn lay(spec: &mut BoundarySpec, settings: SettingsFolder, mut found: Vec<ListedP
         SandboxLevel::Off | SandboxLevel::Write => {
             let moved = spec.folder.join(variable.to_ascii_lowercase());
             DirBuilder::new().mode(0o700).create(&moved)?;
-            // A link is written through to where nothing may be written, and replaced in the folder alone.
+            // A write through a link reaches a place that is not writable, and a replaced link stays in this folder.
             for name in &files {
                 let there = folder.join(name);
                 if there.exists() {
@@ -494,7 +494,7 @@ fn loopback(target: &NetworkTarget) -> Option<std::net::SocketAddr> {
     Some(std::net::SocketAddr::new(address, target.port()))
 }
 
-/// Where a program lies: one that is named by a path there, another one on the path as a shell looks for it.
+/// The path of a program: a path is used as it is, a name is searched on the path as a shell does.
 pub fn found_on(path: Option<&OsStr>, program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program));
@@ -503,8 +503,9 @@ pub fn found_on(path: Option<&OsStr>, program: &str) -> Option<PathBuf> {
     folders.find_map(|folder| Some(folder.join(program)).filter(|found| found.is_file()))
 }
 
-/// A program with what it is made of: where it really lies, the packages beside it, and the interpreter that its first line names. What lies
-/// where agents write says nothing about files elsewhere. What is no program and in no package is not meant: any file could be named by it.
+/// A program with its parts: its real path, the packages next to it, and the interpreter in its first line. A file in a place
+/// where agents write cannot bring in files from other places. A file that is neither a program nor in a package is left out:
+/// otherwise any file could be named by it.
 fn what_belongs_to(program: &Path, path: Option<&OsStr>, written: &WritablePlaces) -> Vec<ListedPath> {
     // The caller that starts it decides from which folder it is found.
     if !program.is_absolute() {
@@ -588,7 +589,7 @@ mod tests {
         assert_eq!(of(&script), [tool.clone(), script.clone()]);
         symlink(home.join("key"), tree.join("linked")).unwrap();
         assert_eq!(of(&tree.join("linked")), [] as [PathBuf; 0]);
-        // What the user has elsewhere is made of what it names, if that is a program.
+        // A program of the user in another place brings in the programs that it names.
         let own = program(home.join("own"), &format!("#!{}\n", tool.display()));
         assert_eq!(of(&own), [tool.clone(), own]);
         let odd = program(home.join("odd"), &format!("#!{}\n", home.display()));

@@ -16,11 +16,11 @@ use crate::link_walk::LinkWalk;
 use crate::programs::RUNNING;
 use crate::spec::{BoundarySpec, INSIDE, ListedPath};
 
-/// Of the system: programs and what they need.
+/// Of the system: programs and their files.
 const SYSTEM: [&str; 4] = ["/usr", "/opt", "/nix/store", "/gnu/store"];
 /// Links into it on most systems, folders on some.
 const LINKED: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-/// Settings of the system that are no secret. The rest of /etc is not there.
+/// Public settings of the system. The rest of /etc is not visible.
 const SETTINGS: [&str; 37] = [
     "alternatives",
     "bash.bashrc",
@@ -61,11 +61,11 @@ const SETTINGS: [&str; 37] = [
     "timezone",
 ];
 
-/// What is for the whole system, although every process namespace shows it.
+/// Settings of the whole system that every process namespace shows.
 const OF_THE_SYSTEM: [&str; 6] =
     ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi"];
 
-/// Of these, what is secret: readable for root, who is root inside as well.
+/// The secret ones of them: readable for root, who is root inside as well.
 const SECRET: [&str; 3] = ["/etc/ssl/private", "/etc/pki/tls/private", "/etc/pki/CA/private"];
 
 /// Something that must be as it was mounted when the program begins.
@@ -86,7 +86,7 @@ pub(crate) struct BwrapArguments {
     pub(crate) held: Vec<ExpectedMount>,
     /// Folders on the way to what is protected: mounted on themselves, so that they cannot be renamed.
     anchored: Vec<PathBuf>,
-    /// What is protected, with all that is below it.
+    /// Protected paths, with everything below them.
     read_only: Vec<PathBuf>,
 }
 
@@ -110,7 +110,7 @@ impl BwrapArguments {
             "ALL",
         ]);
         if spec.mounts && rustix::process::getuid().is_root() {
-            // The kernel asks for it where root is mapped into a namespace once more; it reaches no further than the own one.
+            // The kernel requires it if root is mapped into a namespace again; it is effective only in its own namespace.
             laid.add(["--cap-add", "CAP_SETFCAP"]);
         }
         laid.add(["--hostname", "sandbox"]);
@@ -118,14 +118,14 @@ impl BwrapArguments {
         laid.add([
             "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run",
         ]);
-        // The kernel lets root write these whatever capabilities it has given up.
+        // The kernel lets root write these without any capabilities.
         OF_THE_SYSTEM.iter().for_each(|path| laid.bind("--ro-bind-try", Path::new(path)));
         if let Some(home) = &spec.home {
             laid.at("--tmpfs", home);
         }
         spec.settings.iter().try_for_each(|kept| laid.settings(kept))?;
         laid.lists(spec)?;
-        // Before what is laid over them, and over their folders.
+        // Before the mounts over them, and over their folders.
         spec.hide.iter().try_for_each(|path| laid.anchor_above(spec, path))?;
         spec.masked.iter().for_each(|path| laid.at("--tmpfs", path));
         // Links of the system lead there as they do outside.
@@ -138,7 +138,7 @@ impl BwrapArguments {
         for beside in &spec.beside {
             laid.beside(beside)?;
         }
-        // First, so that what stays as it is lies over them.
+        // First, so that the protected paths are mounted over them.
         for path in &spec.anchors {
             laid.protect(tree.as_fd(), spec, path, Some(false))?;
         }
@@ -211,7 +211,8 @@ impl BwrapArguments {
         Ok(())
     }
 
-    /// This stage is Baton itself, whatever lies at its path by now. It keeps its place, since the user runs it again.
+    /// Makes this program available for the later stages, even if its file was replaced since. It keeps its path, since the
+    /// user runs it again.
     fn this_program(&mut self, spec: &BoundarySpec) -> anyhow::Result<()> {
         self.anchor_above(spec, &spec.own_exe)?;
         let program =
@@ -219,7 +220,7 @@ impl BwrapArguments {
         Ok(self.descriptor("--ro-bind-fd", program.as_fd(), &spec.own_exe)?)
     }
 
-    /// What the lists name: first what shows the workspace that is covered, which is laid over it, and then the rest.
+    /// The entries of the lists: first those that show the covered workspace, which is then mounted over, and then the rest.
     fn lists(&mut self, spec: &BoundarySpec) -> anyhow::Result<()> {
         let shows = |listed: &ListedPath| listed.shows(spec.covered.as_deref());
         for first in [true, false] {
@@ -235,7 +236,7 @@ impl BwrapArguments {
         Ok(())
     }
 
-    /// What a list names, where it led when the host looked.
+    /// An entry of a list, at the target that the host found.
     fn listed(&mut self, option: &str, listed: &ListedPath) -> anyhow::Result<()> {
         match unlinked(&listed.real)? {
             Some(found) => Ok(self.descriptor(option, found.as_fd(), &listed.at)?),
@@ -243,13 +244,13 @@ impl BwrapArguments {
         }
     }
 
-    /// Keeps the folders between what can be written outside of the tree and what is hidden there in their places.
+    /// Prevents that the folders between a writable path outside of the tree and a hidden one in it are moved.
     fn anchor_above(&mut self, spec: &BoundarySpec, hidden: &Path) -> anyhow::Result<()> {
         let real = LinkWalk::of(hidden).real;
         if real.starts_with(&spec.tree) {
             return Ok(());
         }
-        // What is covered is not there, and would be by an anchor in it.
+        // A covered path is not visible, and an anchor in it would make it so.
         let is_covered =
             spec.covered.as_ref().is_some_and(|covered| real != *covered && real.starts_with(covered));
         let covered = spec.covered.as_deref().filter(|_| is_covered);
@@ -277,8 +278,8 @@ impl BwrapArguments {
         Ok(self.descriptor(option, found.as_fd(), &beside.root.join(&beside.path))?)
     }
 
-    /// Keeps a path of the tree as it is, and everything above it in its place. What is not there cannot be kept.
-    /// `read_only` of None leaves it writable.
+    /// Protects a path of the tree, and keeps everything above it in its place. A missing path cannot be protected. `read_only`
+    /// of None leaves it writable.
     fn protect(
         &mut self,
         tree: BorrowedFd<'_>,
@@ -357,7 +358,7 @@ impl BwrapArguments {
     }
 }
 
-/// The tree, which must be the one that the host looked at.
+/// The tree, which must be the one that the host examined.
 pub(crate) fn open_tree(spec: &BoundarySpec) -> anyhow::Result<OwnedFd> {
     let tree = folder(&spec.tree)?;
     if id(tree.as_fd())? != spec.tree_id {
@@ -373,7 +374,7 @@ pub(crate) fn folder(path: &Path) -> anyhow::Result<OwnedFd> {
         .with_context(|| format!("opening {}", path.display()))
 }
 
-/// A file or folder, to which no link leads. None where there is no such thing.
+/// A file or folder that is reached without links. None if it does not exist.
 pub(crate) fn unlinked(path: &Path) -> anyhow::Result<Option<OwnedFd>> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let exchanged = || {
@@ -398,7 +399,7 @@ fn id(file: BorrowedFd<'_>) -> io::Result<(u64, u64)> {
     Ok((found.st_dev, found.st_ino))
 }
 
-/// A path of the tree, without links on the way or at its end. None where there is no such thing.
+/// A path of the tree, without links on the way or at its end. None if it does not exist.
 pub(crate) fn beneath(tree: BorrowedFd<'_>, path: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -410,14 +411,14 @@ pub(crate) fn beneath(tree: BorrowedFd<'_>, path: &Path) -> io::Result<Option<Ow
                 return Ok((kind != FileType::Symlink).then_some(found));
             }
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-            // Something was renamed meanwhile.
+            // A folder was renamed in the meantime.
             Err(Errno::AGAIN) => {}
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// From inside, before the program begins: what was mounted is in its place, and what is read-only is.
+/// From inside, before the program begins: verifies that the mounts are in place, and the read-only ones are read-only.
 pub(crate) fn hold(tree: &Path, held: &[ExpectedMount]) -> anyhow::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = open(tree, flags, Mode::empty()).with_context(|| format!("opening {}", tree.display()))?;
@@ -440,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_copy_does_not_see_its_workspace_by_a_list_that_names_a_folder_above() {
-        // N6: what is hidden and kept in the tree of a part was read and changed in the workspace.
+        // N6: hidden and protected files of a part's tree were readable and writable in the workspace.
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap();
         let (above, workspace, tree) = (root.join("par"), root.join("par/ws"), root.join("tree"));
@@ -467,7 +468,7 @@ mod tests {
         };
         let laid = BwrapArguments::out(&spec).unwrap().arguments;
         let options: Vec<_> = laid.iter().map(|option| option.to_string_lossy().into_owned()).collect();
-        // What is mounted, in its order, with the option that mounts it.
+        // The mounts in their order, with the option of each.
         let mounted = options.iter().enumerate().filter(|(_, at)| Path::new(at).starts_with(&above));
         let mounted = mounted.map(|(number, at)| {
             let option = [1, 2].into_iter().map(|before| &options[number - before]);

@@ -1,4 +1,4 @@
-//! The first stage: lays out what is there, and becomes what confines. It runs outside, where the host runs.
+//! The first stage: prepares the mounts, and becomes the confining program. It runs outside, where the host runs.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -32,7 +32,7 @@ pub(crate) fn enter(
     crate::sys::close_on_exec().context("keeping what is open here")?;
     let spec = BoundarySpec::read(path, &digest.to_string_lossy())
         .with_context(|| format!("reading {}", path.display()))?;
-    // Open until the last stage has it. What it means to have none is for that stage to say.
+    // Open until the last stage gets it. That stage decides what to do without one.
     #[cfg(target_os = "linux")]
     let stream = syscall_monitor::connect(watcher)
         .inspect_err(|error| eprintln!("baton sandbox: the host is not reached: {error}"))
@@ -63,7 +63,7 @@ fn strict(
     let (_handed, proxy) = proxy.context("finding the host's proxy")?;
     let laid = BwrapArguments::out(spec)?;
     let held = serde_json::to_string(&laid.held).context("writing what is held")?;
-    // Inside, the specification lies where the private folder is.
+    // Inside, the specification is in the private folder.
     let name = path.file_name().context("the specification has no name")?;
     let mut command = Command::new(bwrap);
     command.args(&laid.arguments).arg("--").arg(&spec.own_exe).args([WORD, INNER]);

@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
-/// What is done with a file, which has this path: false ends the walk.
+/// Examines a file of this path: false ends the walk.
 pub(crate) type FileLook<'a> = dyn FnMut(&dyn Fn() -> PathBuf, &Metadata) -> bool + 'a;
 
-/// Those of some places that lie in no other of them, in order: what is below them is looked at once.
+/// The outermost of some places, in order: the content below each is examined once.
 pub(crate) fn outermost(places: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let all: BTreeSet<PathBuf> = places.into_iter().collect();
     let lies_in_one = |place: &PathBuf| place.ancestors().skip(1).any(|above| all.contains(above));
@@ -17,14 +17,14 @@ pub(crate) fn outermost(places: impl IntoIterator<Item = PathBuf>) -> Vec<PathBu
 /// How far a walk came.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileWalk {
-    /// There are more entries than may be looked at.
+    /// There are more entries than the limit.
     pub(crate) is_cut: bool,
     /// A folder that could not be read.
     pub(crate) unread: Option<PathBuf>,
 }
 
 impl FileWalk {
-    /// Looks at files and at what is below folders, in this order. Folders that `passes_over` names are not looked into.
+    /// Examines files and the content of folders, in this order. Folders that `passes_over` names are skipped.
     pub(crate) fn over(
         places: impl IntoIterator<Item = PathBuf>,
         entries_max: u64,
@@ -43,7 +43,7 @@ impl FileWalk {
         let mut entries = 0;
         while let Some(folder) = left.pop_front() {
             let Ok(found) = fs::read_dir(&folder) else {
-                // One that is gone by now has nothing in it.
+                // A folder that has disappeared has no content.
                 walk.unread = walk.unread.or_else(|| Some(folder).filter(|folder| folder.exists()));
                 continue;
             };

@@ -1,5 +1,5 @@
-//! Further names (hard links) in a tree of files that stay as they are there or are hidden. A boundary holds names, and an agent of an earlier
-//! session may have given such a file another one, so that each of its names is held.
+//! Further names (hard links) in a tree for protected or hidden files. A boundary protects names, and an agent of an earlier
+//! session may have given such a file another one, so each of its names is protected.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -12,15 +12,16 @@ use crate::file_walk::{FileWalk, outermost};
 use crate::link_walk::LinkWalk;
 use crate::spec::BoundarySpec;
 
-/// Files and folders that are looked at.
+/// Most files and folders that are examined.
 const ENTRIES_MAX: u64 = 1_000_000;
-/// Names that are held besides those that the sandbox names. Each is a mount of its own.
+/// Most names that are protected in addition to those of the sandbox. Each is a separate mount.
 const NAMES_MAX: usize = 64;
-/// Where git keeps objects. Those that it shares with other repositories are held by name, and have no other name in the tree by git.
+/// The folder of git's objects. Objects shared with other repositories are protected by name, and git gives them no other name
+/// in the tree.
 const OBJECTS: &str = "objects";
 /// A repository among the files of a tree.
 const REPOSITORY: &str = ".git";
-/// Stands beside the objects in a repository.
+/// A file next to the objects in a repository.
 const HEAD: &str = "HEAD";
 
 /// Why not every name of a file is held.
@@ -36,16 +37,16 @@ pub enum UnheldNames {
         file: PathBuf,
         /// How many it has.
         names: u64,
-        /// What is in the way.
+        /// The obstacle.
         why: String,
     },
-    /// There are too many files to look at.
+    /// There are too many files to examine.
     #[error(
         "the sandbox keeps as they are, or hides, more than {entries} files and folders in {}, and which of them have other names (hard links) \
          is not known: keep folders with that many files outside of the work tree", tree.display()
     )]
     TooMany {
-        /// How many are looked at.
+        /// The number of examined entries.
         entries: u64,
         /// The tree.
         tree: PathBuf,
@@ -71,7 +72,7 @@ struct FurtherNames {
 }
 
 impl BoundarySpec {
-    /// Adds the further names of what stays as it is and of what is hidden. Below `strict` nothing is held by its name.
+    /// Adds the further names of protected and hidden files. Below `strict` nothing is protected by its name.
     pub(crate) fn hold_further_names(&mut self) -> Result<(), UnheldNames> {
         if self.level == SandboxLevel::Strict {
             let FurtherNames { protect, hide } = FurtherNames::find(self, ENTRIES_MAX)?;
@@ -83,7 +84,7 @@ impl BoundarySpec {
 }
 
 impl FurtherNames {
-    /// Looks for them in the tree and in what can be written beyond it, if a file that is held has more than one name.
+    /// Searches the tree and the writable places beyond it, if a protected file has more than one name.
     fn find(spec: &BoundarySpec, entries_max: u64) -> Result<Self, UnheldNames> {
         let tree = &spec.tree;
         let is_in = |path: &Path, places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
@@ -171,7 +172,8 @@ impl FurtherNames {
     }
 }
 
-/// Whether a file, or one below a folder, of these is this one, by whatever name: also if there are more than can be looked at.
+/// Whether one of these files, or a file below these folders, is this one, under any name: also true if there are too many to
+/// examine.
 pub fn has_name_in(places: &[PathBuf], file: &Metadata) -> bool {
     let mut is_there = false;
     let walk = FileWalk::over(places.iter().cloned(), ENTRIES_MAX, &|_| false, &mut |_, about| {
@@ -186,7 +188,8 @@ fn id(about: &Metadata) -> (u64, u64) {
     (about.dev(), about.ino())
 }
 
-/// Whether a folder is the one with the objects of a repository, or of a submodule in one. Elsewhere an agent could make one look like it.
+/// Whether a folder has the objects of a repository, or of a submodule in one. In other places an agent could make a folder
+/// look like it.
 fn holds_objects(tree: &Path, folder: &Path) -> bool {
     let Ok(within) = folder.strip_prefix(tree) else { return false };
     within.file_name().is_some_and(|name| name == OBJECTS)
@@ -252,15 +255,15 @@ mod tests {
 
     #[test]
     fn each_name_in_the_tree_of_what_is_held_is_held() {
-        // N6: by a second name that an earlier agent had made, one in a strict sandbox wrote what the next role ran.
+        // N6: through a second name made by an earlier agent, an agent in a strict sandbox wrote a file that the next role ran.
         let (_place, root) = tree();
         let tree = root.join("tree");
         let found = || FurtherNames::find(&spec(&tree), ENTRIES_MAX).unwrap();
         for (from, to) in [
-            // What is not held, or is written in any case.
+            // Files that are not protected, or are writable in any case.
             ("tree/other.txt", "tree/another.txt"),
             ("tree/.baton/own/note", "tree/note"),
-            // What git shares with other repositories.
+            // Objects that git shares with other repositories.
             ("tree/.git/objects/pack/a.pack", "clone/a.pack"),
             ("tree/.git/modules/s/objects/ab/c", "clone/c"),
         ] {
@@ -310,13 +313,13 @@ mod tests {
             FurtherNames::find(spec, entries_max).map_err(|error| error.to_string())
         };
         link(&file, &root.join("elsewhere/agent.sh"));
-        // What is elsewhere is not seen, unless a list names it.
+        // Other places are not visible, unless a list names them.
         assert_eq!(said(&spec(&tree), ENTRIES_MAX), Ok(FurtherNames::default()));
         let real = root.join("elsewhere");
         let listed = BoundarySpec { write: vec![ListedPath { at: real.clone(), real }], ..spec(&tree) };
         let errors = [
             said(&listed, ENTRIES_MAX).unwrap_err(),
-            // Enough for what is held, and not for the tree.
+            // Enough for the protected files, and not for the tree.
             said(&spec(&tree), 14).unwrap_err(),
         ];
         for (error, part) in

@@ -1,6 +1,7 @@
-//! A socket of the host that the stages of one boundary reach, and nothing else. It has no name: the socket and a key are among the descriptors
-//! of the host, where a stage looks before it is confined. A confined program cannot: Landlock lets it look into no process outside, and in a
-//! strict boundary there is none. The key is for a program that found the socket while it still had its name.
+//! A socket of the host that only the stages of one boundary reach. It has no name: the socket and a key are among the
+//! descriptors of the host, where a stage reads them before it is confined. A confined program cannot: Landlock denies it
+//! access to processes outside, and in a strict boundary they are not visible. The key excludes a program that found the socket
+//! while it still had its name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -14,7 +15,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::sys;
 
-/// What is said first on each connection.
+/// The first message on each connection.
 pub(crate) type SocketKey = [u8; KEY_BYTES];
 /// Its length.
 pub(crate) const KEY_BYTES: usize = 32;
@@ -37,7 +38,7 @@ pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// What the host keeps of such a socket beside its listener.
+/// The host's data of such a socket, apart from its listener.
 #[derive(Debug)]
 pub(crate) struct HostSocket {
     socket: OwnedFd,
@@ -45,7 +46,7 @@ pub(crate) struct HostSocket {
 }
 
 impl HostSocket {
-    /// Takes its name from a socket that lies at `path`, in which nothing has a name yet, and gives its key.
+    /// Removes the name of a socket at `path`, in a folder that is otherwise empty, and returns its key.
     pub(crate) fn unname(path: &Path) -> io::Result<(Self, SocketKey)> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let socket = openat(CWD, path, flags, Mode::empty())?;
@@ -64,15 +65,15 @@ impl HostSocket {
     }
 }
 
-/// Where a stage reaches a socket of the host.
+/// How a stage reaches a socket of the host.
 #[derive(Debug)]
 pub(crate) struct HostSocketAddress {
     socket: SocketPlace,
-    /// What the host wants to hear first.
+    /// The first message that the host expects.
     pub(crate) key: SocketKey,
 }
 
-/// Where the socket is.
+/// The place of the socket.
 #[derive(Debug)]
 enum SocketPlace {
     /// Among the descriptors of the host.
@@ -99,7 +100,7 @@ impl HostSocketAddress {
         }
     }
 
-    /// The same for what this process becomes, and a word for it. Both descriptors stay open until then.
+    /// The same for the program that this process becomes, and a word for it. Both descriptors stay open until then.
     pub(crate) fn hand_on(&self) -> io::Result<([OwnedFd; 2], String)> {
         let socket = openat(CWD, self.path(), OFlags::PATH, Mode::empty())?;
         let (read, mut write) = io::pipe()?;

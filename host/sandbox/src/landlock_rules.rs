@@ -21,8 +21,8 @@ use rustix::fs::{FileType, fstat};
 use crate::bwrap_arguments::{beneath, folder, open_tree, unlinked};
 use crate::spec::BoundarySpec;
 
-/// Devices that every program may read and write. Terminals by their names are not among them: those of the user are there as well.
-/// `/dev/tty` is the one that a program has already, if any.
+/// Devices that every program may read and write. Terminals by their names are not among them, since those of the user are
+/// there as well. `/dev/tty` is the terminal that a program already has, if any.
 #[cfg(target_os = "linux")]
 const DEVICES: [&str; 8] = [
     "/dev/null",
@@ -39,20 +39,20 @@ const DEVICES: [&str; 8] = [
 #[cfg(target_os = "linux")]
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// What may be written at `write`, as `/proc` names what a process has open.
+/// The writable paths at `write`, by the names that `/proc` shows for open files.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(crate) struct WritableNames {
     /// With all that is in them, also their modes, owners, times and attributes.
     places: Vec<PathBuf>,
-    /// Only what is written into them.
+    /// Only their content may be written.
     devices: Vec<PathBuf>,
     shared_memory: Vec<PathBuf>,
 }
 
 #[cfg(target_os = "linux")]
 impl WritableNames {
-    /// No link is followed here but those of the system: what lists name has the name that it had when the host looked.
+    /// Follows no links except the system's: the entries of lists have the targets that the host found.
     pub(crate) fn of(spec: &BoundarySpec) -> Self {
         let mut places = vec![spec.tree.clone(), spec.folder.clone()];
         places.extend(spec.write.iter().map(|listed| listed.real.clone()));
@@ -87,15 +87,15 @@ fn writable_inside(spec: &BoundarySpec) -> Vec<PathBuf> {
     paths.extend(spec.write.iter().map(|listed| listed.at.clone()));
     let beside = spec.beside.iter().filter(|beside| beside.writable);
     paths.extend(beside.map(|beside| beside.root.join(&beside.path)));
-    // Both are new for this session, and so is the rest of what is not mounted read-only.
+    // Both are new for this session, and so is everything else that is not mounted read-only.
     paths.extend(spec.home.clone());
     paths.extend(["/tmp", "/var/tmp", "/dev", "/proc"].map(PathBuf::from));
     paths.extend(spec.settings.iter().map(|kept| kept.folder.clone()));
     paths
 }
 
-/// What may be written at `write`, open: by paths an agent of another session would choose what they lead to, by a link that it has
-/// made since the host looked.
+/// The writable places at `write`, opened: an agent of another session could redirect paths, by a link that it has made since
+/// the host examined them.
 #[cfg(target_os = "linux")]
 fn open_places(spec: &BoundarySpec) -> anyhow::Result<Vec<OwnedFd>> {
     let mut opened = vec![open_tree(spec)?, folder(&spec.folder)?];
@@ -109,22 +109,23 @@ fn open_places(spec: &BoundarySpec) -> anyhow::Result<Vec<OwnedFd>> {
     Ok(opened)
 }
 
-/// Where devices are, whatever the kernel says about mounts.
+/// The folders of devices, independent of the kernel's mounts.
 #[cfg(target_os = "linux")]
 const DEVICE_FOLDERS: [&str; 2] = ["/dev", "/dev/pts"];
 /// File systems of devices and of terminals.
 #[cfg(target_os = "linux")]
 const DEVICE_FILE_SYSTEMS: [&str; 2] = ["devtmpfs", "devpts"];
-/// How names of terminals begin whose numbers do not tell: serial lines, and those of a hypervisor.
+/// Beginnings of the names of terminals whose numbers do not identify them: serial lines, and those of a hypervisor.
 #[cfg(target_os = "linux")]
 const TERMINAL_NAMES: [&str; 5] = ["tty", "console", "vcs", "hvc", "hvsi"];
 
-/// Whether a character device is a terminal, or shows one. The one that makes terminals is none.
+/// Whether a character device is a terminal, or shows one. The device that creates terminals is not.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_terminal(path: &Path, device: u64) -> bool {
     match (rustix::fs::major(device), rustix::fs::minor(device)) {
         (5, 2) => false,
-        // Consoles and serial lines, `/dev/tty` and the console, what is on the screen, and the ends of windows and connections.
+        // Consoles and serial lines, `/dev/tty` and the console, the content of the screen, and the ends of windows and
+        // connections.
         (4 | 5 | 7 | 136..=143, _) => true,
         _ => path.file_name().is_some_and(|name| {
             TERMINAL_NAMES.iter().any(|terminal| name.as_bytes().starts_with(terminal.as_bytes()))
@@ -132,8 +133,8 @@ pub(crate) fn is_terminal(path: &Path, device: u64) -> bool {
     }
 }
 
-/// What may be read: everything but terminals, in which the user types. A rule takes nothing away, so that each folder with terminals
-/// somewhere below it is given by what it has now.
+/// The readable paths: everything except terminals, in which the user types. A rule cannot exclude paths, so each folder with
+/// terminals somewhere below it is granted by its current entries.
 #[cfg(target_os = "linux")]
 fn readable(mounts: &str) -> Vec<PathBuf> {
     use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -142,7 +143,7 @@ fn readable(mounts: &str) -> Vec<PathBuf> {
     while let Some(folder) = left.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            // Without following links: what they lead to is given, or not, at its own place.
+            // Without following links: their targets are granted, or not, at their own places.
             let Ok(about) = entry.metadata() else { continue };
             let kind = about.file_type();
             let has_devices = || devices.iter().any(|device| device.starts_with(&path));
@@ -156,7 +157,7 @@ fn readable(mounts: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Where devices are mounted, of the kernel's list of mounts: also in the folder of another system, to which one goes by `chroot`.
+/// The mount points of devices, from the kernel's list of mounts: also in the folder of another system, for use with `chroot`.
 #[cfg(target_os = "linux")]
 fn device_folders(mounts: &str) -> Vec<PathBuf> {
     let of_devices = mounts.lines().filter_map(|line| {
@@ -167,7 +168,7 @@ fn device_folders(mounts: &str) -> Vec<PathBuf> {
     DEVICE_FOLDERS.iter().map(PathBuf::from).chain(of_devices).collect()
 }
 
-/// A path in the list of mounts, where three digits stand for a byte that would end it.
+/// A path in the list of mounts, in which three digits stand for a byte that would end it.
 #[cfg(target_os = "linux")]
 fn unescaped(written: &str) -> PathBuf {
     let (mut path, mut left) = (Vec::new(), written.as_bytes());
@@ -188,7 +189,7 @@ pub(crate) fn land(spec: &BoundarySpec) -> anyhow::Result<()> {
         RulesetError, Scope, path_beneath_rules,
     };
     let strict = spec.level == SandboxLevel::Strict;
-    // What the kernel does not know of this it leaves out; `Machine::can` has asked for what may not be left out.
+    // Rights that the kernel does not support are ignored; `Machine::can` has checked the required ones.
     let mut ruleset = Ruleset::default().scope(Scope::Signal)?;
     if !strict {
         ruleset = ruleset
@@ -227,7 +228,7 @@ pub(crate) fn land(spec: &BoundarySpec) -> anyhow::Result<()> {
     }
     let status = created.restrict_self()?;
     match (strict, status.ruleset) {
-        // What there was to take first is taken: the namespaces.
+        // The first protection is in place: the namespaces.
         (true, _)
         | (false, landlock::RulesetStatus::FullyEnforced | landlock::RulesetStatus::PartiallyEnforced) => {
             Ok(())
@@ -291,7 +292,7 @@ mod tests {
 
     #[test]
     fn no_link_that_was_made_since_the_host_looked_opens_another_folder() {
-        // N6: an agent that wrote in the folder above exchanged what a list names, in the moment between look and start.
+        // N6: an agent that could write in the folder above replaced the entry of a list between the check and the start.
         if SandboxSupport::look(None).can(SandboxLevel::Write).is_err() {
             return;
         }
@@ -305,7 +306,7 @@ mod tests {
             write: listed.iter().map(|path| listed_path(&root, path)).collect(),
             ..BoundarySpec::at_write(&root.join("tree"), &root.join("own"))
         };
-        // A thread that confines itself, and what it can write then.
+        // A thread that confines itself, and the paths that it can write then.
         let confined = |spec: BoundarySpec| {
             let root = root.clone();
             let confined = std::thread::spawn(move || {
@@ -333,7 +334,7 @@ mod tests {
             assert!(error.contains(&root.join(what).display().to_string()), "{what}: {error}");
             back(what);
         }
-        // What was missing and is a link by now is as little a place to write.
+        // A path that was missing, and is a link by now, is not writable either.
         symlink("../victim", root.join("lists/missing")).unwrap();
         let error = confined(honest.clone()).unwrap_err();
         assert!(error.contains("was exchanged for a link"), "{error}");

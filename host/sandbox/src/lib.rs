@@ -1,11 +1,10 @@
-//! What confines an agent, and everything else that runs what an agent wrote: which files and which places in the network
-//! are there for it. Starts no agent and knows none; `agents` and `workspace` start what this crate gives them in the place
-//! of a command.
+//! Confines an agent, and every other process that runs code of an agent: the visible files and the reachable network targets.
+//! Starts no agent and knows none; `agents` and `workspace` start the command that this crate returns in place of another one.
 //!
-//! A [`Boundary`] is made by the host for one session or one command. It has a private folder with a specification of what
-//! is there, and sockets without a name, on which the host's own proxy and its watcher listen. The command in its place is this very program
-//! three times over (`stages.rs`): one that lays out what is mounted and becomes bubblewrap, one inside that carries
-//! connections to the proxy, and one that takes from itself what is left (Landlock), and becomes the program.
+//! The host makes a [`Boundary`] for one session or one command. It has a private folder with a specification, and sockets
+//! without a name, on which the host's own proxy and its watcher listen. The replacing command is this program in three stages
+//! (`stages.rs`): the first prepares the mounts and becomes bubblewrap, the second forwards connections to the proxy from
+//! inside, and the third gives up its remaining rights (Landlock), and becomes the program.
 
 mod boundary;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,5 @@
-//! Where a path leads, with the links on the way. An agent exchanges links in whatever it can write, so that what a path of a list leads to
-//! is looked up through none of those.
+//! The target of a path, with the links on the way. An agent can replace links in any place that it can write, so the path of a
+//! list is resolved through none of those.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -14,9 +14,9 @@ const LINKS_MAX: usize = 40;
 pub struct LinkWalk {
     /// The links on the way, each by a path without links above it.
     pub links: Vec<PathBuf>,
-    /// The same, each with what of the path comes behind it: what was there before the link was.
+    /// The same, each followed by the rest of the path.
     pub behind: Vec<PathBuf>,
-    /// Where it leads. What is not there is taken as it is written.
+    /// The target. Missing parts are taken literally.
     pub real: PathBuf,
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn add_rights(
     if mode.contains(rights) {
         return Ok(());
     }
-    // A descriptor that only names a folder changes nothing by itself.
+    // A descriptor that was opened only as a path cannot change the mode directly.
     chmod(format!("/proc/self/fd/{}", folder.as_raw_fd()), mode | rights)
 }
 

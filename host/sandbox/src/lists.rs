@@ -1,4 +1,5 @@
-//! What the lists of a sandbox name, looked up when a boundary is made. What a list may not lead to is a question to a person.
+//! The entries of a sandbox's lists, resolved when a boundary is made. Refuses entries with dangerous targets, so that the user
+//! decides.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,8 @@ use crate::mount_aliases::Mounts;
 use crate::programs::is_where_others_link;
 use crate::spec::ListedPath;
 
-/// Places that agents of the run can write: trees and `write` lists, by where they really lie. A link there leads where an agent chose.
+/// Places that agents of the run can write: trees and `write` lists, by their real paths. A link there may have been made by an
+/// agent.
 pub(crate) struct WritablePlaces(Vec<PathBuf>);
 
 impl WritablePlaces {
@@ -22,12 +24,12 @@ impl WritablePlaces {
         Self(written.chain(trees).map(|path| LinkWalk::of(&path).real).collect())
     }
 
-    /// Whether a path to which no link leads lies in one of them.
+    /// Whether a path without links is in one of them.
     pub(crate) fn hold(&self, real: &Path) -> bool {
         self.0.iter().any(|place| real.starts_with(place))
     }
 
-    /// Where a path leads, unless by a link that agents can exchange.
+    /// The target of a path, unless an agent can replace a link on the way.
     pub(crate) fn listed(&self, list: &'static str, at: PathBuf) -> Result<ListedPath, BoundaryError> {
         let LinkWalk { links, real, .. } = LinkWalk::of(&at);
         match links.into_iter().find(|link| self.hold(link) || is_where_others_link(link)) {
@@ -37,17 +39,17 @@ impl WritablePlaces {
     }
 }
 
-/// What the lists of a sandbox name.
+/// The entries of a sandbox's lists.
 pub(crate) struct Lists {
     pub(crate) read: Vec<ListedPath>,
     pub(crate) write: Vec<ListedPath>,
     pub(crate) hide: Vec<PathBuf>,
-    /// The workspace, where the tree is a copy of it and a list shows it.
+    /// The workspace, if the tree is a copy of it and a list shows it.
     pub(crate) covered: Option<PathBuf>,
 }
 
 impl Lists {
-    /// Looks where they lead. What agents of the run can write, in another session or in an earlier run, has links that they chose.
+    /// Resolves them. Agents chose the links in places that they can write, in another session or in an earlier run.
     pub(crate) fn of(wanted: &BoundaryRequest<'_>, written: &WritablePlaces) -> Result<Self, BoundaryError> {
         let resolve = |paths: Option<&[String]>| listed_paths(paths, wanted.home, wanted.tree);
         let real = |path: &Path| LinkWalk::of(path).real;
@@ -59,7 +61,7 @@ impl Lists {
             let mut listed = Vec::new();
             for path in resolve(paths) {
                 let found = written.listed(list, path)?;
-                // The text was compared when the files were read, and says nothing about links.
+                // The text was compared when the files were read, without regard to links.
                 if within.as_ref().is_some_and(|all| !all.iter().any(|place| found.real.starts_with(place))) {
                     return Err(BoundaryError::Outside { list, path: found.at, real: found.real });
                 }
@@ -69,7 +71,7 @@ impl Lists {
         };
         let sandbox = wanted.sandbox;
         let write = all("write", sandbox.write.as_deref(), sandbox.write_within.as_deref())?;
-        // What holds a folder of the host's is moved with it, and what lies in one is read by the host.
+        // A folder above one of the host's could be moved with it, and files in one are read by the host.
         for ListedPath { at, real } in &write {
             let is_near = |folder: &&PathBuf| folder.starts_with(real) || real.starts_with(folder);
             let is_own = |folder: &&PathBuf| !folder.starts_with(&trees[0]) && !trees[0].starts_with(folder);
@@ -81,15 +83,15 @@ impl Lists {
         let mut hide = resolve(Some(&wanted.sandbox.hide));
         if wanted.sandbox.level != SandboxLevel::Strict {
             expect_nothing_of_user(wanted, &write, &trees)?;
-            // Nothing but what can be written is looked at.
+            // Only writable paths are checked.
             return Ok(Self { read: Vec::new(), write, hide, covered: None });
         }
         let read = all("read", sandbox.read.as_deref(), sandbox.read_within.as_deref())?;
-        // What a copy hides is hidden in what it is a copy of.
+        // Paths that the workspace hides are hidden in a copy of it.
         hide.extend(listed_paths(Some(&wanted.sandbox.hide), wanted.home, wanted.workspace));
         hide.sort();
         hide.dedup();
-        // What is hidden elsewhere is hidden at each place that a list gives it, but not where a list names a part of it.
+        // A path outside is hidden under each name that a list gives it, but not if a list names a part of it.
         let hidden: Vec<PathBuf> = hide.iter().map(|path| real(path)).collect();
         let lists = [("read", &read), ("write", &write)];
         for (list, path) in lists.iter().flat_map(|(list, paths)| paths.iter().map(|path| (*list, path))) {
@@ -108,7 +110,7 @@ impl Lists {
         let [tree, workspace] = trees;
         let is_shown = read.iter().chain(&write).any(|listed| listed.shows(Some(&workspace)));
         let covered = (tree != workspace && is_shown).then_some(workspace);
-        // In the tree, links to what is hidden are put back. What the workspace hides is not there for a copy of it.
+        // In the tree, links to hidden paths are restored. Paths that the workspace hides are not visible for a copy of it.
         let is_elsewhere =
             |path: &&PathBuf| ![wanted.tree, wanted.workspace].iter().any(|tree| path.starts_with(tree));
         for path in hide.iter().filter(is_elsewhere) {
@@ -118,7 +120,7 @@ impl Lists {
     }
 }
 
-/// Refuses a list that shows what is guarded by a bind mount: it is guarded at its own path only.
+/// Refuses a list that shows a guarded place by a bind mount: the place is guarded only at its own path.
 fn expect_no_alias(
     list: &'static str,
     listed: &[ListedPath],
@@ -138,7 +140,7 @@ fn expect_no_alias(
     Ok(())
 }
 
-/// Refuses what agents could have the host run by. In a tree, the rules for trees hold it.
+/// Refuses paths that determine which programs the host runs. In a tree, the rules for trees protect them.
 fn expect_nothing_of_user(
     wanted: &BoundaryRequest<'_>,
     write: &[ListedPath],
@@ -147,7 +149,7 @@ fn expect_nothing_of_user(
     let of_settings = "Baton, or your git, would run what an agent writes there.";
     let of_program = "an agent could exchange the program of Baton, which you run again.";
     let settings = wanted.own_settings.iter().map(|path| (path.as_path(), of_settings));
-    // In a strict boundary the program stays as it is, with the folders above it.
+    // In a strict boundary the program is protected, with the folders above it.
     let is_kept = wanted.sandbox.level == SandboxLevel::Strict;
     let program = (!is_kept).then_some((wanted.own_exe, of_program));
     for (path, what) in settings.chain(program) {
@@ -165,7 +167,7 @@ fn expect_nothing_of_user(
     let home = wanted.home.map(|home| LinkWalk::of(home).real);
     let settings = wanted.own_settings.iter().map(|path| {
         let real = LinkWalk::of(path).real;
-        // What is not there can be made in the folder above it. Of the home, too many mounts show parts.
+        // A missing file can be created in the folder above it. The home is excepted, since many mounts show parts of it.
         let above = real.parent().filter(|above| home.as_deref() != Some(*above)).map(Path::to_owned);
         above.filter(|_| !real.exists()).unwrap_or(real)
     });
@@ -174,7 +176,7 @@ fn expect_nothing_of_user(
     expect_no_alias("write", write, &own)
 }
 
-/// Paths as lists write them, from the home (`~/…`) or the tree; those of the home only where there is one.
+/// Paths as lists write them, from the home (`~/…`) or the tree; those of the home only if there is one.
 pub fn listed_paths(paths: Option<&[String]>, home: Option<&Path>, tree: &Path) -> Vec<PathBuf> {
     let resolve = |path: &String| match path.strip_prefix("~/") {
         Some(rest) => home.map(|home| home.join(rest)),
@@ -231,7 +233,7 @@ mod tests {
             for listed in ["home/.config/other", "home/tree", "cargo/registry"] {
                 assert_eq!(refused(level, listed, &exe), None, "{level:?}");
             }
-            // What lies in the tree is what its own rules say.
+            // The tree's own rules apply to paths in the tree.
             assert_eq!(refused(level, "home/tree/bin", &tree.join("bin/baton")), None, "{level:?}");
         }
         let said = refused(SandboxLevel::Write, "cargo", &exe).unwrap();
@@ -241,7 +243,7 @@ mod tests {
 
     #[test]
     fn no_list_leads_by_a_link_that_an_earlier_run_or_a_cloned_folder_could_make() {
-        // N6: such a link gave an agent the user's keys, by what the next workflow or the `baton.toml` of a clone lists.
+        // N6: such a link gave an agent the user's keys, through the lists of the next workflow or of a clone's `baton.toml`.
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap();
         for folder in ["keys", "data/proj", "home/clone", "home/other", "written", "tree"] {
@@ -267,7 +269,7 @@ mod tests {
             Lists::of(&request, &WritablePlaces::of(&request)).err()
         };
         for level in [SandboxLevel::Write, SandboxLevel::Strict] {
-            // What is another file's leads to where what the user lists leads, and nowhere else.
+            // An entry of another file is limited to the targets of the user's entries.
             for (listed, of_user) in
                 [("home/other/keys", "home"), ("home/proj", "home"), ("home/../keys", "home")]
             {
@@ -292,7 +294,7 @@ mod tests {
                 let error = lists(level, listed, None).unwrap();
                 assert!(matches!(error, BoundaryError::Exchangeable { .. }), "{listed}: {error}");
             }
-            // What has no link on the way can be listed, and so can a link of the user's elsewhere.
+            // A path without links can be listed, and so can the user's link in another place.
             for listed in ["written/sub", "home/clone", "home/proj"] {
                 assert!(lists(level, listed, None).is_none(), "{listed}");
             }
@@ -344,7 +346,8 @@ mod tests {
         for listed in ["data", "data/proj/sub", "data/state", "other", "other-link", "keys/deep"] {
             assert!(lists(&tree, SandboxLevel::Strict, listed).is_ok(), "{listed}");
         }
-        // A copy hides what the workspace hides, and does not see it in a list that names a folder above.
+        // A copy hides the paths that the workspace hides, and does not see the workspace in a list that names a folder above
+        // it.
         let of_copy = |listed: &str| lists(&copy, SandboxLevel::Strict, listed).unwrap();
         let of_both = [copy.join(".env"), tree.join(".env"), root.join("keys")];
         assert_eq!(of_copy("other").hide, of_both);
@@ -354,7 +357,8 @@ mod tests {
             (Some(tree.clone()), Some(tree.clone()))
         );
         assert_eq!(lists(&tree, SandboxLevel::Strict, "data").unwrap().covered, None);
-        // What agents can write neither holds nor is a folder of the host's: they would move it, or change what the host reads.
+        // Paths that agents can write neither contain nor are a folder of the host's: agents could move it, or change files
+        // that the host reads.
         for level in [SandboxLevel::Write, SandboxLevel::Strict] {
             for listed in ["data", "data-link", "data/state", "data/state/runs", "data-state-link"] {
                 let error = lists_of(&tree, level, "other", Some(listed)).err().unwrap();

@@ -1,5 +1,5 @@
-//! The network inside of a strict boundary: connections to a port of its own loopback are carried to the host's proxy. What
-//! the user has allowed of this machine's own loopback is there at its own address as well.
+//! The network inside of a strict boundary: connections to a port of its own loopback are forwarded to the host's proxy.
+//! Permitted targets on the machine's own loopback are reachable at their own addresses as well.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use crate::host_socket::HostSocketAddress;
 
-/// The answer of the proxy is longer than this only where it refuses.
+/// Only a refusal of the proxy is longer than this.
 const ANSWER_BYTES: usize = 4096;
 
 /// Listens on a port of the loopback and gives its address. The tasks run until the runtime ends.

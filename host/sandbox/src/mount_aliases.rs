@@ -1,4 +1,4 @@
-//! Bind mounts: the paths by which a place is reached without a link, beside its own. What is laid over a place does not lie over those.
+//! Bind mounts: further paths by which a place is reached without a link. A mount over a place does not cover those.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,14 +6,14 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// A mount: a folder of a file system, and where it is.
+/// A mount: a folder of a file system, and its mount point.
 #[derive(Debug)]
 struct Mount {
     /// The file system.
     device: Vec<u8>,
     /// The folder in it.
     root: PathBuf,
-    /// Where that is.
+    /// The mount point.
     at: PathBuf,
 }
 
@@ -22,7 +22,7 @@ struct Mount {
 pub(crate) struct Mounts(Vec<Mount>);
 
 impl Mounts {
-    /// Those that the system tells; none where it does not.
+    /// The mounts that the system reports; none if it reports none.
     pub(crate) fn look() -> Self {
         Self::parse(&fs::read("/proc/self/mountinfo").unwrap_or_default())
     }
@@ -37,15 +37,16 @@ impl Mounts {
         Self(mounts.collect())
     }
 
-    /// The file system of a path without links, and where in it that is.
+    /// The file system of a path without links, and the path in it.
     fn place(&self, path: &Path) -> Option<(&[u8], PathBuf)> {
         let around = self.0.iter().filter(|mount| path.starts_with(&mount.at));
-        // Of two at the same place, the later one lies above.
+        // Of two at the same place, the later one covers the other.
         let mount = around.max_by_key(|mount| mount.at.components().count())?;
         Some((&mount.device, mount.root.join(path.strip_prefix(&mount.at).ok()?)))
     }
 
-    /// Where a listed path shows a guarded place, a part of it or a folder above it, if not at its own path. Both are without links.
+    /// The place within a listed path that shows a guarded place, a part of it or a folder above it, if it differs from the
+    /// guarded path. Both are without links.
     pub(crate) fn alias(&self, listed: &Path, guarded: &Path) -> Option<PathBuf> {
         let (device, own) = self.place(guarded)?;
         let itself = self.place(listed).filter(|(of, _)| *of == device);
@@ -58,7 +59,7 @@ impl Mounts {
                 (_, Ok(rest)) => (at, guarded.join(rest)),
                 _ => return None,
             };
-            // Another mount may lie above.
+            // Another mount may cover it.
             (shown != real && is_same(&shown, &real)).then_some(shown)
         })
     }
@@ -69,7 +70,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// A path as the kernel writes it: a space, a tab, a line feed and a backslash are three digits behind a backslash.
+/// A path as the kernel writes it: a space, a tab, a line feed and a backslash are written as a backslash and three digits.
 fn path(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -1,6 +1,6 @@
-//! Which programs the host runs itself, outside any boundary: none that lies where agents write, by its own path, by a folder of `PATH`, by a
-//! link, or by the interpreter that its first line names. An activated environment of Python (`.venv/bin`) or `node_modules/.bin` puts such
-//! folders first, and a `git` in one of them would be run with all rights of the user.
+//! The programs that the host runs itself, outside any boundary: none from a place where agents write, whether by its own path,
+//! a folder of `PATH`, a link, or the interpreter in its first line. An activated environment of Python (`.venv/bin`) or
+//! `node_modules/.bin` puts such folders first, and a `git` in one of them would run with all rights of the user.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
@@ -12,25 +12,26 @@ use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard
 use crate::link_walk::LinkWalk;
 use crate::lists::listed_paths;
 
-/// Where nothing is left of `PATH`: an empty one would mean the current folder.
+/// The fallback if nothing of `PATH` remains: an empty one would mean the current folder.
 const SYSTEM: &str = "/usr/bin:/bin";
 
 /// How much of a program is read for its first line.
 const FIRST_LINE_BYTES: u64 = 256;
 
-/// The program of a process, whatever its name is by now.
+/// The program of a process, even if its file was renamed.
 pub(crate) const RUNNING: &str = "/proc/self/exe";
 
 /// Folders and files that agents write.
 #[derive(Debug)]
 struct AgentPlaces {
-    /// Work trees, and the repositories that they lie in.
+    /// Work trees, and the repositories that contain them.
     trees: Vec<PathBuf>,
-    /// What `write` lists name.
+    /// The entries of `write` lists.
     listed: Vec<PathBuf>,
     /// Those that hold the home of the user.
     around_home: Vec<PathBuf>,
-    /// What agents of any run have written, whatever it holds. Links in it, and in `trees`, are not taken for the user's.
+    /// Places that agents of any run have written, whatever they contain. Links in them, and in `trees`, do not count as the
+    /// user's.
     linked: Vec<PathBuf>,
 }
 
@@ -57,12 +58,12 @@ fn add(places: &mut Vec<PathBuf>, place: PathBuf) {
 }
 
 impl AgentPlaces {
-    /// Where no program of the host's is looked for.
+    /// The places in which no program of the host's is searched.
     fn searched(&self) -> Vec<&Path> {
         self.trees.iter().chain(&self.listed).map(PathBuf::as_path).collect()
     }
 
-    /// The same, and what holds the home.
+    /// The same, and the places that contain the home.
     fn all(&self) -> Vec<&Path> {
         [&self.trees, &self.listed, &self.around_home].into_iter().flatten().map(PathBuf::as_path).collect()
     }
@@ -80,20 +81,20 @@ pub fn exclude_from_path(tree: &Path) {
     around_home.into_iter().for_each(|tree| add(&mut places.around_home, tree));
 }
 
-/// From now on this process looks for no program of its own in what `write` lists name, as [`listed_paths`] reads them: agents may have
-/// written one there. Gives the paths.
+/// From now on this process searches no program of its own in the entries of `write` lists, as [`listed_paths`] reads them:
+/// agents may have written one there. Returns the paths.
 pub fn exclude_listed(paths: &[String], home: Option<&Path>, tree: &Path) -> Vec<PathBuf> {
     let named = listed_paths(Some(paths), home, tree);
     named.iter().for_each(|path| exclude_writable(path));
     named
 }
 
-/// The same of one absolute path. One that holds the home of the user is passed over as well.
+/// The same for one absolute path. One that contains the user's home is skipped as well.
 pub fn exclude_writable(path: &Path) {
     if !path.is_absolute() {
         return;
     }
-    // What a list names can be written where it really lies. A link to it cannot.
+    // The real path of an entry is writable. A link to it is not.
     let real = LinkWalk::of(path).real;
     let holds_home = home_of_user().is_some_and(|home| home.starts_with(&real));
     let mut places = places_to_change();
@@ -108,14 +109,15 @@ pub fn distrust_links(folder: &Path) {
     }
 }
 
-/// Whether a link, at a path to which none leads, may be one that an agent made, or that came with a folder from others.
+/// Whether a link, at a path without links, may have been made by an agent, or come with a folder from others.
 pub(crate) fn is_where_others_link(link: &Path) -> bool {
     let places = places();
     places.linked.iter().chain(&places.trees).any(|place| link != place && link.starts_with(place))
 }
 
-/// The first link on the way to a path that lies in what agents of earlier runs have written, as noted by [`exclude_writable`] and
-/// [`distrust_links`]: an agent may have chosen where the path leads. Links in a tree that no agent has worked in are the user's.
+/// The first link on the way to a path that is in a place that agents of earlier runs have written, as noted by
+/// [`exclude_writable`] and [`distrust_links`]: an agent may have chosen the target of the path. Links in a tree in which no
+/// agent has worked are the user's.
 pub fn link_of_agents(path: &Path) -> Option<PathBuf> {
     let places = places();
     let is_of_agents =
@@ -136,12 +138,12 @@ fn guarded(tree: &Path, home: Option<&Path>) -> (Vec<PathBuf>, Vec<PathBuf>) {
     (meant, around_home)
 }
 
-/// What is trusted of this process's own `PATH`.
+/// The trusted part of this process's own `PATH`.
 pub fn own_trusted_path() -> OsString {
     trusted_path(std::env::var_os("PATH").as_deref())
 }
 
-/// The folders of a `PATH` in which the host looks for its own programs: absolute ones outside every place that was named to
+/// The folders of a `PATH` in which the host searches its own programs: absolute ones outside every place that was passed to
 /// [`exclude_from_path`] and [`exclude_writable`]. Never empty.
 pub fn trusted_path(path: Option<&OsStr>) -> OsString {
     outside(path, &places().searched())
@@ -153,21 +155,22 @@ pub fn find_trusted(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     find_outside(name, path, &places().searched())
 }
 
-/// A program that is started in a boundary and nowhere else: it may lie in what a `write` list names, but not in a work tree.
+/// A program that is started only in a boundary: it may be in an entry of a `write` list, but not in a work tree.
 pub fn find_confined(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let places = places();
     let trees: Vec<&Path> = places.trees.iter().map(PathBuf::as_path).collect();
     find_outside(name, path, &trees)
 }
 
-/// The same as [`find_trusted`] on this process's own `PATH`; where there is none, a path at which nothing is, so that starting it says so.
+/// The same as [`find_trusted`] on this process's own `PATH`; if there is none, a nonexistent path, so that starting it fails
+/// with a clear error.
 pub fn own_trusted_program(name: &str) -> PathBuf {
     let found = find_trusted(name, std::env::var_os("PATH").as_deref());
     found.unwrap_or_else(|| Path::new("/usr/bin").join(name))
 }
 
-/// Whether the host may run a program that was found for it outside of any boundary: neither it, nor a link on the way to it, nor the
-/// interpreter that its first line names lies where agents write, in a work tree that holds the home either.
+/// Whether the host may run a program outside of any boundary: neither it, nor a link on the way to it, nor the interpreter in
+/// its first line is in a place where agents write, including a work tree that contains the home.
 pub fn runs_no_work_of_agents(program: &Path) -> bool {
     program.is_absolute() && is_trusted(program, &places().all())
 }
@@ -205,7 +208,7 @@ pub(crate) fn first_line(program: &Path) -> Option<String> {
 fn is_outside(path: &Path, places: &[&Path]) -> bool {
     let LinkWalk { links, real, .. } = LinkWalk::of(path);
     let is_there = |way: &Path| places.iter().any(|place| way.starts_with(place));
-    // As it is written, too: `..` behind a folder leads elsewhere once that is a link.
+    // The literal path too: `..` after a folder has another meaning once that folder is a link.
     !is_there(path) && !is_there(&real) && !links.iter().any(|link| is_there(link))
 }
 
@@ -218,21 +221,21 @@ fn outside(path: Option<&OsStr>, places: &[&Path]) -> OsString {
     }
 }
 
-/// Where the program of this process lay when it began: an agent may move it since, and put its own in the place.
+/// The path of this process's program at its start: an agent may move it since, and replace it by its own.
 static AT_START: OnceLock<Option<PathBuf>> = OnceLock::new();
 
-/// Notes where the program of this process lies. To be called before anything of an agent's runs; later calls change nothing.
+/// Records the path of this process's program. Call it before any program of an agent runs; later calls change nothing.
 pub fn note_this_program() {
     AT_START.get_or_init(|| {
         let running = std::fs::read_link(RUNNING).ok()?;
-        // What the kernel says of a file that is not at its path any more.
+        // The kernel's suffix for a file that is not at its path any more.
         let path = running.as_os_str().as_bytes();
         Some(PathBuf::from(OsStr::from_bytes(path.strip_suffix(b" (deleted)").unwrap_or(path))))
     });
 }
 
-/// The program that runs now, as it is started by this process itself: the same even if the file at its path was moved or exchanged since.
-/// Where another program runs, and on systems without `/proc`, the one at the path.
+/// The running program, for a start by this process itself: the same even if the file at its path was moved or replaced since.
+/// If another program runs, and on systems without `/proc`, the one at the path.
 pub fn this_program(own_exe: &Path) -> PathBuf {
     let running = is_running(own_exe).then(|| PathBuf::from(RUNNING));
     running.unwrap_or_else(|| own_exe.to_owned())
@@ -244,10 +247,10 @@ pub fn program_of_this_process(own_exe: &Path) -> PathBuf {
     running.unwrap_or_else(|| own_exe.to_owned())
 }
 
-/// The program that runs now, as a process that knows no path of it starts it again.
+/// The running program, for a start by a process that does not know its path.
 ///
 /// # Errors
-/// On systems without `/proc`, where the path of this program is not known.
+/// On systems without `/proc`, if the path of this program is not known.
 pub fn running_program() -> std::io::Result<PathBuf> {
     // By the link, a file that was moved or removed is there as well.
     if Path::new(RUNNING).exists() { Ok(PathBuf::from(RUNNING)) } else { std::env::current_exe() }
@@ -317,7 +320,7 @@ mod tests {
         script(root.join("bin/by-env"), "/usr/bin/env python");
         script(root.join("bin/of-tree"), &format!("{} -I", of_tree.display()));
         script(root.join("bin/of-tree-by-env"), &format!("/usr/bin/env -S {}", of_tree.display()));
-        // By a link in the tree, an agent chooses where it leads.
+        // By a link in the tree, an agent chooses the target.
         symlink(root.join("usr/plain"), tree.join("bin/link")).unwrap();
         symlink(tree.join("bin/link"), root.join("bin/by-link")).unwrap();
         let bin = root.join("bin");

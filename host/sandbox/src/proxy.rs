@@ -1,8 +1,8 @@
-//! The host's side of the network: a proxy for HTTP and for CONNECT on a socket that only the boundary reaches. It connects to what
-//! is allowed, and tells what it refuses. What goes through a tunnel it does not see; TLS is not ended here.
+//! The host's side of the network: a proxy for HTTP and for CONNECT on a socket that only the boundary reaches. It connects to
+//! permitted targets, and reports refusals. It does not see the content of a tunnel; TLS does not end here.
 //!
-//! A name is looked up here, once, and the connection goes to an address that was judged: where one of a name's addresses is
-//! not of the open internet, none is taken. A name that is not allowed is not looked up.
+//! A name is resolved here, once, and the connection goes to a checked address: if one of a name's addresses does not belong to
+//! the open internet, none is used. A name that is not permitted is not resolved.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -29,10 +29,10 @@ const HEAD_BYTES: usize = 32 << 10;
 const FIELDS: usize = 128;
 /// Connections at a time, of one boundary.
 const CONNECTIONS: usize = 256;
-/// How long a client may take to say what it wants, and a server to take a connection.
+/// How long a client may take to send its request, and a server to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where the stage inside reaches the proxy. Dropped, the proxy is gone.
+/// The socket by which the stage inside reaches the proxy. When it is dropped, the proxy ends.
 #[derive(Debug)]
 pub(crate) struct ProxySocket {
     socket: HostSocket,
@@ -46,7 +46,7 @@ impl Drop for ProxySocket {
 }
 
 impl ProxySocket {
-    /// Serves what is allowed, on a socket that is made at `path` and loses its name. Call within a runtime of tokio.
+    /// Serves the permitted targets, on a socket that is made at `path` and loses its name. Call within a runtime of tokio.
     pub(crate) fn open(path: &Path, allowed: Vec<NetworkTarget>, teller: RefusalSender) -> io::Result<Self> {
         let listener = UnixListener::from_std(listen(path)?)?;
         let (socket, key) = HostSocket::unname(path)?;
@@ -81,13 +81,13 @@ async fn serve(listener: UnixListener, key: SocketKey, allowed: Arc<[NetworkTarg
     }
 }
 
-/// What a client wants.
+/// A client's request.
 struct ProxyRequest {
     host: String,
     port: u16,
-    /// For a server that is asked by plain HTTP: the head, as the server gets it.
+    /// For a server that is reached by plain HTTP: the head, as the server gets it.
     head: Option<Vec<u8>>,
-    /// What came after the head.
+    /// The bytes after the head.
     rest: Vec<u8>,
 }
 
@@ -138,7 +138,7 @@ async fn refuse(client: &mut UnixStream, status: &str, why: &str) -> io::Result<
     client.shutdown().await
 }
 
-/// Reads a head. None where the client has left; the error says what is wrong with it.
+/// Reads a head. None if the client has left; the error describes a malformed head.
 async fn read(client: &mut UnixStream) -> Result<Option<ProxyRequest>, String> {
     let mut bytes = Vec::new();
     loop {
@@ -176,7 +176,7 @@ fn wanted(request: &httparse::Request<'_, '_>) -> Result<ProxyRequest, String> {
         path if path.starts_with('/') => path.to_owned(),
         path => format!("/{path}"),
     };
-    // One request a connection: what follows would not be judged.
+    // One request per connection: further ones would not be checked.
     let mut head = format!(
         "{method} {path} HTTP/1.1\r\nConnection: close\r\nHost: {}\r\n",
         &beyond[..beyond.find(['/', '?', '#']).unwrap_or(beyond.len())]
@@ -215,9 +215,9 @@ fn is_own(address: IpAddr) -> bool {
     std::net::UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 enum ConnectError {
-    /// What is to be said after the place.
+    /// The text after the place.
     Refused(String),
     Failed(io::Error),
 }
@@ -273,7 +273,7 @@ mod tests {
         allowed.iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    /// What a proxy that allows this answers to a request, and what it tells.
+    /// The answer of a proxy with these permissions to a request, and its reports.
     async fn asked(allowed: &[&str], request: &str) -> (String, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
@@ -293,7 +293,7 @@ mod tests {
         (said, told)
     }
 
-    /// A server that says what it was asked, once.
+    /// A server that returns the request, once.
     async fn echo() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -339,7 +339,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_proxy_of_a_boundary_serves_nobody_else() {
-        // N6: a session at `write` without a network reached what a strict one beside it was allowed.
+        // N6: a session at `write` without a network reached the permitted targets of a strict one at the same time.
         let there = echo().await;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
@@ -352,7 +352,7 @@ mod tests {
             let mut stream = UnixStream::connect(address.path()).await.unwrap();
             stream.write_all(&[key, request.as_bytes()].concat()).await.unwrap();
             let mut said = Vec::new();
-            // What was not read makes it end by an error.
+            // Unread data makes it end with an error.
             let _ = stream.read_to_end(&mut said).await;
             assert_eq!(said, b"", "{key:?}");
         }

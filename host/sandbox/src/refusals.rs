@@ -9,13 +9,13 @@ use tokio::sync::mpsc;
 
 /// Different refusals that are reported of one boundary.
 const TOLD_MAX: usize = 200;
-/// Bytes of what was asked for.
+/// Most bytes of a refused target.
 const TARGET_BYTES: usize = 512;
 
-/// Hears what was refused.
+/// Receives the refusals.
 pub type RefusalReceiver = mpsc::UnboundedReceiver<Refusal>;
 
-/// Tells what was refused. Clones tell the same listener.
+/// Sends refusals. Clones send to the same receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct RefusalSender {
     told: Arc<Mutex<HashSet<Refusal>>>,

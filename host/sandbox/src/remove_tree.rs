@@ -10,17 +10,17 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, chmodat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-/// Levels that are removed at once. What is deeper is moved to the top first.
+/// Levels that are removed at once. Deeper folders are moved to the top first.
 const LEVELS: usize = 32;
 /// How often more is moved there: for a depth of some millions.
 const ROUNDS_MAX: usize = 100_000;
-/// What is moved gets this name, and a number.
+/// The name of moved folders, followed by a number.
 const MOVED: &str = ".baton-remove-";
 
-/// Removes a file, a link, or a folder with all that is in it. There may be none.
+/// Removes a file, a link, or a folder with all of its content. It may be missing.
 ///
 /// # Errors
-/// Those of the file system. What could not be removed stays.
+/// Those of the file system. The rest stays.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(meta) if meta.is_dir() => {}
@@ -39,7 +39,8 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     Err(io::Error::other(format!("{} has too many folders in each other", path.display())))
 }
 
-/// Removes what is in a folder, but for what lies so deep that it is moved to the top. Says whether anything was.
+/// Removes the content of a folder, except for parts that are so deep that they are moved to the top. Returns whether anything
+/// was moved.
 fn clear(folder: BorrowedFd<'_>, top: BorrowedFd<'_>, levels: usize, moved: &mut u64) -> io::Result<bool> {
     let mut has_moved = false;
     for name in names(folder)? {
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_removed_however_deep_it_is() {
-        // N6: the host had no stack left when it removed what an agent had made.
+        // N6: the host's stack overflowed when it removed the deep folders of an agent.
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("root");
         fs::create_dir(&root).unwrap();

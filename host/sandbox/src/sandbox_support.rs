@@ -1,4 +1,4 @@
-//! What of it this machine has. Asks by doing: starts bubblewrap once, and takes something from a thread of its own.
+//! This machine's support for sandboxes, found by trying: starts bubblewrap once, and confines a thread of its own.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,25 @@ use crate::programs::find_trusted;
 const BWRAP: &str = "bwrap";
 /// The option that older ones lack.
 const BIND_BY_DESCRIPTOR: &str = "--ro-bind-fd";
-/// What Landlock must have so that ports can be held (Linux 6.7).
+/// The version of Landlock that can restrict ports (Linux 6.7).
 const ABI_WITH_PORTS: i32 = 4;
 
-/// What this machine can do to confine a program.
+/// The means of this machine to confine a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxSupport {
-    /// Bubblewrap, where it works, or else why not.
+    /// Bubblewrap, if it works, or else the reason why not.
     pub bwrap: Result<PathBuf, String>,
-    /// The version of Landlock; 0 where there is none.
+    /// The version of Landlock; 0 if there is none.
     pub landlock: i32,
 }
 
-/// What a level needs and this machine has not.
+/// The missing requirements of a level.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`sandbox = \"{}\"` cannot be had on this machine: {why}", level.name())]
 pub struct UnsupportedLevel {
-    /// What was asked for.
+    /// The requested level.
     pub level: SandboxLevel,
-    /// What is missing, and what to do about it.
+    /// The missing requirement, and how to get it.
     pub why: String,
 }
 
@@ -40,15 +40,16 @@ impl SandboxSupport {
         Self { bwrap: Err("nobody has looked for bubblewrap".to_owned()), landlock: 0 }
     }
 
-    /// Looks, with programs found on what is trusted of `path` ([`find_trusted`]). Blocking; starts a process for some milliseconds.
+    /// Examines the machine, with programs found in the trusted part of `path` ([`find_trusted`]). Blocking; starts a process
+    /// for some milliseconds.
     pub fn look(path: Option<&OsStr>) -> Self {
         Self { bwrap: bubblewrap(path), landlock: landlock() }
     }
 
-    /// Whether a level can be had.
+    /// Whether a level is available.
     ///
     /// # Errors
-    /// [`UnsupportedLevel`] says what it lacks.
+    /// [`UnsupportedLevel`] names the missing requirement.
     pub fn can(&self, level: SandboxLevel) -> Result<(), UnsupportedLevel> {
         let missing = |why: String| Err(UnsupportedLevel { level, why });
         match level {
@@ -125,7 +126,7 @@ fn output(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// What is taken from a thread stays with the thread, which ends here.
+/// The restrictions end with the thread, which ends here.
 #[cfg(target_os = "linux")]
 fn landlock() -> i32 {
     use landlock::{AccessFs, LandlockStatus, Ruleset, RulesetAttr as _};

@@ -1,5 +1,6 @@
-//! Files that agents can write and that have names elsewhere as well (hard links): stores of packages, clones of a repository on the same
-//! disk, backups. A boundary holds names, so what is written into such a file by its name inside changes for every name outside.
+//! Files that agents can write and that have further names in other places (hard links): stores of packages, clones of a
+//! repository on the same disk, backups. A boundary protects names, so a write to such a file by its name inside changes it for
+//! every name outside.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::Metadata;
@@ -11,7 +12,7 @@ use baton_core::workflow::SharedFiles;
 use crate::file_walk::{FileWalk, outermost};
 use crate::link_walk::LinkWalk;
 
-/// Files and folders that are looked at.
+/// Most files and folders that are examined.
 const ENTRIES_MAX: u64 = 200_000;
 /// Files that are named.
 const EXAMPLES_MAX: usize = 3;
@@ -25,7 +26,8 @@ struct LinkedFile {
     first: PathBuf,
 }
 
-/// Looks at a work tree and at what lists name for writing, without following links: each file whose names are not all among them.
+/// Examines a work tree and the writable entries of lists, without following links: finds each file whose names are not all
+/// among them.
 pub fn shared_files(tree: &Path, listed: &[PathBuf]) -> SharedFiles {
     look(tree, listed, ENTRIES_MAX)
 }
@@ -33,7 +35,7 @@ pub fn shared_files(tree: &Path, listed: &[PathBuf]) -> SharedFiles {
 fn look(tree: &Path, listed: &[PathBuf], entries_max: u64) -> SharedFiles {
     let tree = LinkWalk::of(tree).real;
     let all = listed.iter().map(|path| LinkWalk::of(path).real).chain([tree.clone()]);
-    // The tree first: of it most is known if not everything is looked at.
+    // The tree first: it is the most important part if not everything is examined.
     let (of_tree, others): (Vec<_>, Vec<_>) =
         outermost(all).into_iter().partition(|root| tree.starts_with(root));
     let mut found: HashMap<(u64, u64), LinkedFile> = HashMap::new();

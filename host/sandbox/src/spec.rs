@@ -21,8 +21,8 @@ pub(crate) const PROXY_SOCKET: &str = "net.sock";
 pub(crate) const WATCH_SOCKET: &str = "watch.sock";
 /// Temporary files of a command that is confined by `write`.
 pub(crate) const TEMPORARY: &str = "tmp";
-/// Names the folder in which Python keeps what it compiles, in place of `__pycache__` beside a source. There, an agent could plant what another
-/// program reads in place of that source.
+/// Names the folder in which Python keeps its compiled files, in place of `__pycache__` next to a source. There, an agent could
+/// plant a file that another program reads in place of that source.
 pub const PYTHON_CACHE_VARIABLE: &str = "PYTHONPYCACHEPREFIX";
 
 /// Everything that the stages have to know.
@@ -32,7 +32,7 @@ pub(crate) struct BoundarySpec {
     pub(crate) level: SandboxLevel,
     /// This program.
     pub(crate) own_exe: PathBuf,
-    /// Bubblewrap; present where the level is strict.
+    /// Bubblewrap; present if the level is strict.
     pub(crate) bwrap: Option<PathBuf>,
     /// The tree, absolute and without links.
     pub(crate) tree: PathBuf,
@@ -42,23 +42,24 @@ pub(crate) struct BoundarySpec {
     pub(crate) home: Option<PathBuf>,
     /// The private folder of the boundary.
     pub(crate) folder: PathBuf,
-    /// Programs that are there wherever they lie, with what belongs to them.
+    /// Programs that are available in any place, with their parts.
     pub(crate) programs: Vec<ListedPath>,
-    /// What is there read-only beyond the system.
+    /// Read-only paths beyond the system.
     pub(crate) read: Vec<ListedPath>,
-    /// What can be written beyond the tree.
+    /// Writable paths beyond the tree.
     pub(crate) write: Vec<ListedPath>,
-    /// What is not there.
+    /// Hidden paths.
     pub(crate) hide: Vec<PathBuf>,
-    /// The workspace of which the tree is a copy, where a list names a folder above it: it is not there, but for what is named in it.
+    /// The workspace of which the tree is a copy, if a list names a folder above it: it is hidden, except for the paths that
+    /// are named in it.
     pub(crate) covered: Option<PathBuf>,
-    /// Folders of the host's, which are empty but for what is named besides. The tree may lie in one.
+    /// Folders of the host's, which are empty except for the paths that are named in them. The tree may be in one.
     pub(crate) masked: Vec<PathBuf>,
-    /// What stays as it is in the tree, relative to it.
+    /// Protected paths in the tree, relative to it.
     pub(crate) protect: Vec<PathBuf>,
-    /// What can be written all the same, below something that stays, relative to the tree.
+    /// Paths that stay writable below a protected one, relative to the tree.
     pub(crate) open: Vec<PathBuf>,
-    /// What can be written in the tree and keeps its place, relative to it.
+    /// Paths in the tree that are writable and keep their place, relative to it.
     pub(crate) anchors: Vec<PathBuf>,
     /// Folders and files elsewhere that belong to the tree.
     pub(crate) beside: Vec<ExternalMount>,
@@ -66,7 +67,7 @@ pub(crate) struct BoundarySpec {
     pub(crate) settings: Vec<SettingsMount>,
     /// Variables for the confined command.
     pub(crate) environment: Vec<(String, OsString)>,
-    /// Ports that may be connected to, where names cannot be told apart.
+    /// Permitted ports, if names cannot be distinguished.
     pub(crate) ports: Vec<u16>,
     /// Addresses of this machine that the proxy reaches, and that are there inside as well.
     pub(crate) loopback: Vec<SocketAddr>,
@@ -77,9 +78,9 @@ pub(crate) struct BoundarySpec {
 /// A path that a list names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListedPath {
-    /// As it is written, which is where it is inside.
+    /// The literal path, which is also its path inside.
     pub(crate) at: PathBuf,
-    /// Where it led when the boundary was made. No link is followed to it.
+    /// Its target when the boundary was made. It is reached without following links.
     pub(crate) real: PathBuf,
 }
 
@@ -105,20 +106,20 @@ pub struct ExternalMount {
     pub path: PathBuf,
     /// Whether it can be written.
     pub writable: bool,
-    /// In a strict boundary an empty folder of the session's own lies over it.
+    /// In a strict boundary an empty folder of the session's own is mounted over it.
     pub fresh: bool,
 }
 
-/// A folder of settings: it is there, empty and for this session alone, but for what is named in it.
+/// A folder of settings: inside it is empty and for this session alone, except for the files that are named here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SettingsMount {
-    /// The folder as it is for the user.
+    /// The folder's path for the user.
     pub(crate) folder: PathBuf,
-    /// What is there read-only, of what the folder has.
+    /// The files of the folder that are visible, read-only.
     pub(crate) files: Vec<ListedPath>,
-    /// A folder in it that outlives the session: where it is, and where it really lies.
+    /// A folder in it that outlives the session: its path, and its real place.
     pub(crate) kept: Option<(PathBuf, PathBuf)>,
-    /// A file with settings that is made for the session: where it is, and where the text for it lies.
+    /// A file with settings that is made for the session: its path, and the file with its text.
     pub(crate) made: Option<(PathBuf, PathBuf)>,
 }
 
@@ -151,7 +152,7 @@ impl BoundarySpec {
     /// The folder of temporary files, as seen from inside.
     pub(crate) fn temporary(&self) -> PathBuf {
         match self.level {
-            // Codex starts no helper that lies in a temporary folder, and keeps its own in its home.
+            // Codex starts no helper from a temporary folder, and keeps its own in its home.
             SandboxLevel::Strict if self.home.as_ref().is_some_and(|home| home.starts_with("/tmp")) => {
                 PathBuf::from("/var/tmp")
             }

@@ -24,12 +24,12 @@ pub(crate) const INNER: &str = "inside";
 /// The stage that becomes the program.
 pub(crate) const BECOME: &str = "become";
 
-/// What stands for the proxy in a boundary that has none.
+/// Stands for the proxy in a boundary that has none.
 pub(crate) const NO_PROXY: &str = "-";
 
-/// What a shell says of a program that it cannot start.
+/// A shell's exit code for a program that it cannot start.
 const NOT_STARTED: u8 = 127;
-/// What is said where there is no sandbox to start it in.
+/// The exit code if there is no sandbox to start it in.
 const NOT_CONFINED: u8 = 126;
 
 /// Runs a stage: the arguments after the command's own name.
@@ -92,7 +92,7 @@ fn inside(
     let held: Vec<crate::bwrap_arguments::ExpectedMount> =
         serde_json::from_str(held.to_str().unwrap_or_default()).context("reading what is held")?;
     crate::bwrap_arguments::hold(&spec.tree, &held)?;
-    // The program cannot look into this one.
+    // The program cannot examine this process.
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
         .context("closing itself to others")?;
     let runtime =
@@ -118,7 +118,7 @@ fn inside(
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
-/// Gives away what is left to give, and becomes the program.
+/// Gives up the remaining rights, and becomes the program.
 fn become_program(
     path: &Path,
     digest: &OsStr,
@@ -131,7 +131,7 @@ fn become_program(
     let mut command = Command::new(name);
     command.args(arguments).envs(spec.environment.iter().map(|(name, value)| (name, value)));
     let temporary = spec.temporary();
-    // Claude Code has its own idea of where temporary files go.
+    // Claude Code has its own variable for temporary files.
     command.env("TMPDIR", &temporary).env("CLAUDE_CODE_TMPDIR", &temporary);
     landlock_rules::land(&spec).context("confining itself")?;
     #[cfg(target_os = "linux")]
@@ -145,7 +145,7 @@ fn become_program(
     crate::sys::deny(spec.level).context("giving up what nothing else holds")?;
     #[cfg(target_os = "linux")]
     match crate::syscall_monitor::be_watched(watcher) {
-        // In a strict boundary the namespaces hold everything, and only what is refused is not told.
+        // In a strict boundary the namespaces protect everything, and only the reports of refusals are missing.
         Err(error) if spec.level == SandboxLevel::Strict => {
             eprintln!("baton sandbox: what is refused is not told: {error}");
         }

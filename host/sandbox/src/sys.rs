@@ -19,7 +19,7 @@ pub(crate) struct SyscallNotification {
     pub(crate) arguments: [u64; 6],
 }
 
-/// The architecture that calls must be of to be looked at.
+/// Only calls of this architecture are examined.
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: u32 = 0xC000_003E;
 #[cfg(target_arch = "aarch64")]
@@ -27,7 +27,7 @@ const ARCHITECTURE: u32 = 0xC000_00B7;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ARCHITECTURE: u32 = 0;
 
-/// Offsets in what a filter sees: the number, the architecture.
+/// Offsets in a filter's input: the number, the architecture.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 
@@ -52,7 +52,7 @@ fn number(call: i64) -> io::Result<u32> {
     u32::try_from(call).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Puts a filter over this thread, what it becomes and what it starts, and gives what the kernel answers.
+/// Installs a filter for this thread, the program that it becomes and its child processes, and returns the kernel's answer.
 fn install(mut filter: Vec<libc::sock_filter>, flags: libc::c_ulong) -> io::Result<libc::c_long> {
     let len = u16::try_from(filter.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     let program = libc::sock_fprog { len, filter: filter.as_mut_ptr() };
@@ -77,14 +77,14 @@ pub(crate) fn listen(numbers: &[i64]) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Keeps what this process has open from what it becomes, but for the first three.
+/// Closes the descriptors of this process, except for the first three, when it becomes another program.
 pub(crate) fn close_on_exec() -> io::Result<()> {
     // SAFETY: only a flag of descriptors changes; all of them stay open here.
     let done = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What the stage before this one has left open for it, by its number.
+/// The descriptor that the stage before this one has left open for it, by its number.
 pub(crate) fn inherited(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: only flags are read.
     if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
@@ -103,7 +103,7 @@ const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::
 const OTHER_NUMBERS: u32 = 0x4000_0000;
 #[cfg(not(target_arch = "x86_64"))]
 const OTHER_NUMBERS: u32 = u32::MAX;
-/// Where the low half of the first argument is.
+/// The offset of the low half of the first argument.
 const ARGUMENT: u32 = 16;
 
 /// Requests that put input into a terminal, as if its user had typed it.
@@ -123,7 +123,7 @@ fn argument(at: u32) -> u32 {
     ARGUMENT + 8 * at
 }
 
-/// What is asked of one call. What was looked at last is loaded again, so that the next look is at the number.
+/// The conditions on one call. The call's number is loaded again at the end, for the next conditions.
 fn of_call(call: i64, mut looks: Vec<libc::sock_filter>) -> io::Result<Vec<libc::sock_filter>> {
     looks.push(load(NUMBER));
     let past = u8::try_from(looks.len()).map_err(io::Error::other)?;
@@ -167,7 +167,7 @@ pub(crate) fn deny(level: SandboxLevel) -> io::Result<()> {
             load(argument(0)),
             equal(SMC_FAMILY, 0, 1),
             refuse(libc::EPROTONOSUPPORT),
-            // Of IP, this type is SCTP whatever the protocol.
+            // For IP, this type is SCTP with any protocol.
             equal(libc::AF_INET as u32, 1, 0),
             equal(libc::AF_INET6 as u32, 0, 4),
             load(argument(1)),
@@ -191,8 +191,9 @@ pub(crate) fn deny(level: SandboxLevel) -> io::Result<()> {
 
 /// Leaves the terminal of the user, for this process and what it starts. Its group stays, so that a signal to the group ends it as well.
 pub(crate) fn leave_terminal() -> io::Result<()> {
-    // The leader of a session has no terminal there but one of its own, and would end what else has it. Of a session that was begun outside
-    // of the process namespace, as in a container, the leader is 0, which is no process for `rustix`.
+    // The leader of a session can only have a terminal of its own there, and leaving it would end the terminal's other
+    // processes. If the session began outside of the process namespace, as in a container, the leader is 0, which is not a
+    // valid process for `rustix`.
     // SAFETY: both calls only read.
     if unsafe { libc::getsid(0) == libc::getpid() } {
         return Ok(());
@@ -219,7 +220,7 @@ pub(crate) fn next(listener: BorrowedFd<'_>) -> io::Result<Option<SyscallNotific
         if poll.revents & libc::POLLIN == 0 {
             return Ok(None);
         }
-        // SAFETY: all zeros is a value of this record, and what the kernel asks for.
+        // SAFETY: all zeros is a valid value of this record, and the kernel requires it.
         let mut heard: libc::seccomp_notif = unsafe { std::mem::zeroed() };
         // SAFETY: `heard` is of the size that this request writes.
         let done =
@@ -241,8 +242,8 @@ pub(crate) fn next(listener: BorrowedFd<'_>) -> io::Result<Option<SyscallNotific
     }
 }
 
-/// Gives up every capability of this thread, which has to be alone in its process, for good: nothing that it becomes gets one back, since
-/// what is confined by Landlock gains no rights by starting a program.
+/// Gives up every capability of this thread, which must be the only one in its process, permanently: no program that it becomes
+/// gets one back, since a process confined by Landlock gains no rights by starting a program.
 pub(crate) fn drop_capabilities() -> io::Result<()> {
     /// `_LINUX_CAPABILITY_VERSION_3`, of `linux/capability.h`: two records of effective, permitted and inheritable ones.
     const VERSION: u32 = 0x2008_0522;
@@ -253,11 +254,11 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The process that made the other end of a connection, held: its number tells whether it is still there. None where the kernel does not
-/// give it (Linux before 6.5).
+/// The process at the other end of a connection, as a descriptor: it shows whether the process still runs. None if the kernel
+/// does not provide it (Linux before 6.5).
 ///
 /// # Errors
-/// It has ended, or `socket` is no connection.
+/// It has ended, or `socket` is not a connection.
 pub fn peer_process(socket: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
     let mut descriptor: libc::c_int = -1;
     let mut len = size_of::<libc::c_int>() as libc::socklen_t;
@@ -281,7 +282,7 @@ pub fn peer_process(socket: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Has a call fail, without being made. One whose caller is gone is gone.
+/// Makes a call fail, without performing it. Its caller may have ended.
 pub(crate) fn refuse(listener: BorrowedFd<'_>, call: &SyscallNotification) {
     let mut answer = libc::seccomp_notif_resp { id: call.id, val: 0, error: -libc::EPERM, flags: 0 };
     // SAFETY: `answer` is of the size that this request reads.
@@ -300,7 +301,7 @@ pub(crate) fn let_continue(listener: BorrowedFd<'_>, call: &SyscallNotification)
 mod tests {
     use super::*;
 
-    /// What a call fails with, made by a thread that has denied itself what a level takes away.
+    /// The error of a call, made by a thread that has denied itself the calls of a level.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     fn refused(level: SandboxLevel, call: libc::c_long, arguments: [libc::c_long; 4]) -> Option<i32> {
         let denied = move || {
@@ -319,7 +320,7 @@ mod tests {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     #[test]
     fn what_landlock_does_not_hold_is_refused() {
-        // N6: a terminal's input by an agent, and ways to a port that are no plain TCP.
+        // N6: input to a terminal by an agent, and ways to a port other than plain TCP.
         let (write, strict) = (SandboxLevel::Write, SandboxLevel::Strict);
         let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| request as libc::c_long);
         for request in typing {

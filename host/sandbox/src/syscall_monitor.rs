@@ -34,10 +34,10 @@ use crate::sys;
 const KEY_WAIT: Duration = Duration::from_secs(10);
 /// How long the host waits before it takes the next connection, if it could not take one.
 const ACCEPT_WAIT: Duration = Duration::from_millis(100);
-/// What stands for a connection that a stage could not make.
+/// Stands for a connection that a stage could not make.
 const UNWATCHED: &str = "-";
 
-/// Where the stages of one boundary reach the host, which watches what they become.
+/// The socket by which the stages of one boundary reach the host, which watches the programs that they become.
 #[derive(Debug)]
 pub(crate) struct WatcherSocket {
     listener: UnixListener,
@@ -46,14 +46,14 @@ pub(crate) struct WatcherSocket {
 
 impl Drop for WatcherSocket {
     fn drop(&mut self) {
-        // Nothing begins in this boundary any more. What is watched already stays so.
+        // No program begins in this boundary any more. Running ones are still watched.
         let _ = shutdown(&self.listener, Shutdown::Both);
     }
 }
 
 impl WatcherSocket {
-    /// Of the host: watches every program that a stage announces, until it and all that it started are gone. The socket lies at `path`, in
-    /// which nothing has a name yet.
+    /// Of the host: watches every program that a stage announces, until it and its child processes have ended. The socket is at
+    /// `path`, in a folder that is otherwise empty.
     pub(crate) fn open(
         listener: UnixListener,
         path: &Path,
@@ -75,7 +75,8 @@ impl WatcherSocket {
     }
 }
 
-/// Of the first stage, which is not confined yet: a connection to the host by such a word, which stays open in what this process becomes.
+/// Of the first stage, which is not confined yet: a connection to the host by such a word, which stays open in the program that
+/// this process becomes.
 pub(crate) fn connect(word: &OsStr) -> io::Result<OwnedFd> {
     let host = HostSocketAddress::of_host(word)?;
     let stream = UnixStream::connect(host.path())?;
@@ -85,12 +86,12 @@ pub(crate) fn connect(word: &OsStr) -> io::Result<OwnedFd> {
     Ok(stream)
 }
 
-/// The word for what a stage becomes: the number of a connection, if there is one.
+/// The word for the next stage: the number of a connection, if there is one.
 pub(crate) fn handed_over(stream: Option<&OwnedFd>) -> String {
     stream.map_or_else(|| UNWATCHED.to_owned(), |stream| stream.as_raw_fd().to_string())
 }
 
-/// Of the stage that becomes the program: what it does from here on is announced by the connection that this word names.
+/// Of the stage that becomes the program: its calls from here on are announced through the connection that this word names.
 pub(crate) fn be_watched(word: &OsStr) -> io::Result<()> {
     let number = word.to_str().and_then(|word| word.parse().ok());
     let Some(number) = number.filter(|number| *number > libc::STDERR_FILENO) else {
@@ -150,14 +151,14 @@ fn accept(listener: &UnixListener, key: SocketKey, spec: &BoundarySpec, teller: 
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "what a sandbox refuses is not told"),
         };
-        // One that is not watched gets no answer to its calls, and does not begin.
+        // An unwatched program gets no answer to its calls, and does not begin.
         if let Err(error) = thread::Builder::new().name("sandbox-watch".to_owned()).spawn(look_on) {
             tracing::warn!(%error, "what a sandbox refuses is not told");
         }
     }
 }
 
-/// Looks on until all who make these calls are gone.
+/// Watches until all callers have ended.
 fn watch(calls: &OwnedFd, spec: BoundarySpec, teller: &RefusalSender) {
     let mut judge = syscall_checker::SyscallChecker::new(spec);
     loop {
@@ -214,7 +215,7 @@ mod tests {
     use crate::sandbox_support::SandboxSupport;
     use crate::spec::WATCH_SOCKET;
 
-    /// A thread that is confined as a program at `write` is, and what it says then.
+    /// Runs a function in a thread that is confined as a program at `write` is, and returns its result.
     fn confined<T: Send + 'static>(
         spec: &BoundarySpec,
         stream: io::Result<OwnedFd>,
@@ -257,7 +258,7 @@ mod tests {
         let mut wrong = UnixStream::connect(&reached).unwrap();
         wrong.write_all(&SocketKey::default()).unwrap();
         assert_eq!(wrong.read(&mut [0]).unwrap(), 0, "the host listens to a program without the key");
-        // A program that is confined does not come so far. The host is another process, as it is for a program.
+        // A confined program does not get this far. The host is another process, as it is for a program.
         let mut host = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let of_host = format!("/proc/{}/fd/0", host.id());
         let sees = confined(&spec, connect(&word), move || fs::read_link(of_host)).unwrap();
@@ -274,7 +275,7 @@ mod tests {
         assert_eq!(fs::metadata(&victim).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(refused.try_recv().unwrap().target.ends_with("/victim"));
         drop(silent);
-        // Once the boundary is gone, nothing begins in it.
+        // After the boundary is closed, no program begins in it.
         drop(socket);
         assert!(connect(&word).is_err());
     }

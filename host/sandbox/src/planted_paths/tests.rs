@@ -1,4 +1,4 @@
-//! What appears in a tree is taken away, in each way in which it can appear.
+//! Files that appear in a tree are removed, in each way in which they can appear.
 
 use std::os::unix::fs::symlink;
 
@@ -24,11 +24,11 @@ fn what_appears_is_renamed_and_what_was_there_stays() {
     fs::write(tree.join(".claude/settings.json"), "1").unwrap();
     fs::write(tree.join(".claude/settings.json.from-agent"), "0").unwrap();
     fs::write(tree.join("baton.toml"), "2").unwrap();
-    // A link above a path that is watched is one that others follow: it is taken away, and what it led to is not touched.
+    // A link above a watched path is one that other programs follow: it is removed, and its target is not touched.
     fs::create_dir(root.join("outside")).unwrap();
     fs::write(root.join("outside/config.toml"), "theirs").unwrap();
     std::os::unix::fs::symlink(root.join("outside"), tree.join(".codex")).unwrap();
-    // As the next host does it, where the first has died.
+    // As the next host does after the first has died.
     let swept: Vec<_> =
         clear(&boundary, &RemainingPaths::default()).into_iter().map(|refusal| refusal.target).collect();
     assert_eq!(swept.len(), 3, "{swept:?}");
@@ -109,14 +109,14 @@ fn what_an_agent_makes_hard_to_rename_is_renamed_all_the_same() {
 
 #[test]
 fn what_cannot_be_taken_away_is_known_to_the_next_host() {
-    // N6: as where the folder is not the user's own, or its file system is read-only.
+    // N6: as if the folder were another user's, or its file system were read-only.
     let place = tempfile::tempdir().unwrap();
     let root = place.path().canonicalize().unwrap();
     let (tree, boundary, file) =
         (root.join("tree"), root.join("session/inside"), root.join("still-there.json"));
     fs::create_dir_all(&boundary).unwrap();
     fs::create_dir_all(&tree).unwrap();
-    // No name is left for it that a file system would take.
+    // Every further name is too long for a file system.
     let name = "x".repeat(250);
     let planted = PlantedRecord::watch([(tree.as_path(), planted([PathBuf::from(&name)]))]);
     planted.note(&boundary).unwrap();
@@ -196,7 +196,7 @@ fn a_link_below_a_folder_without_links_is_removed() {
 
 #[test]
 fn what_a_session_has_planted_is_new_to_one_that_begins_beside_it() {
-    // N6: the second one took it for what was there before, and left its own.
+    // N6: the second one took it for an earlier file, and left its own.
     let place = tempfile::tempdir().unwrap();
     let tree = place.path().join("tree");
     fs::create_dir_all(tree.join(".git")).unwrap();
@@ -233,7 +233,7 @@ fn what_a_session_has_planted_is_new_to_one_that_begins_beside_it() {
     second.forget(&place.path().join("b"));
     assert!(is_clean() && remaining.paths().is_empty());
 
-    // What was there when none was open is the user's.
+    // Files from a time without an open boundary are the user's.
     plant();
     let third = open("c");
     third.sweep(&remaining);

@@ -18,17 +18,17 @@ const LINKS_MAX: u32 = 40;
 /// The file system of folders that are mounted on first use, of `linux/magic.h`.
 const AUTOFS_SUPER_MAGIC: u64 = 0x0187;
 
-/// Only names what it opens.
+/// Opens a file only as a path.
 const NAMES: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Debug)]
 pub(super) enum PathTarget {
     /// To this.
     Found(OwnedFd),
-    /// To nothing: the call fails by itself.
+    /// Nothing: the call fails anyway.
     Nothing,
-    /// It cannot be told.
+    /// The target is unknown.
     Unknown,
 }
 
@@ -43,7 +43,7 @@ impl PathWalk {
         Self { thread, links: 0 }
     }
 
-    /// What a descriptor of the caller names, or its current folder.
+    /// The file of a caller's descriptor, or its current folder.
     pub(super) fn open_file(&self, descriptor: i32) -> PathTarget {
         self.descriptor(descriptor).map_or(PathTarget::Unknown, PathTarget::Found)
     }
@@ -53,7 +53,7 @@ impl PathWalk {
         let begin = match path.as_bytes().first() {
             Some(b'/') => self.root(),
             Some(_) => self.descriptor(folder),
-            // What is open is asked for by itself.
+            // The path is the open file itself.
             None => None,
         };
         let Some(begin) = begin else { return PathTarget::Unknown };
@@ -64,7 +64,7 @@ impl PathWalk {
     }
 
     fn walk(&mut self, begin: OwnedFd, path: &OsStr, follows: bool) -> Result<OwnedFd, PathTarget> {
-        // A link before a slash is a folder, whatever the call says.
+        // A link before a slash is a folder, regardless of the call's flags.
         let follows = follows || path.as_bytes().ends_with(b"/");
         let (mut at, mut left) = (begin, VecDeque::new());
         prepend(&mut left, path);
@@ -117,7 +117,7 @@ impl PathWalk {
         }
     }
 
-    /// The text of a link among the processes, as it is for the caller; nothing for one that is no text.
+    /// The text of a link below `/proc`, as the caller sees it; none for one that is not text.
     fn text_of_processes(
         &self,
         folder: &OwnedFd,
@@ -173,14 +173,14 @@ impl PathWalk {
     }
 }
 
-/// What has a name in a folder, be it a link. Only a folder has something in it.
+/// The entry of a folder with this name, even if it is a link. Only a folder has entries.
 fn enter(folder: &OwnedFd, name: &OsStr, is_last: bool) -> Result<OwnedFd, PathTarget> {
     let kind = if is_last { OFlags::empty() } else { OFlags::DIRECTORY };
     openat(folder, name, NAMES | OFlags::NOFOLLOW | kind, Mode::empty())
         .map_err(|error| absent(folder, error))
 }
 
-/// Why there is nothing of a name in a folder. Of processes, and of what is mounted at its use, others may see more.
+/// The reason why a folder has no such entry. Other processes may see more of `/proc`, and of folders that are mounted on use.
 fn absent(folder: &OwnedFd, error: Errno) -> PathTarget {
     let shows_all = || {
         let about = fstatfs(folder).ok();
@@ -194,7 +194,7 @@ fn absent(folder: &OwnedFd, error: Errno) -> PathTarget {
     }
 }
 
-/// The names of a path, before what is left to follow.
+/// The names of a path, before the names that remain to be resolved.
 fn prepend(left: &mut VecDeque<OsString>, path: &OsStr) {
     for name in path.as_bytes().split(|byte| *byte == b'/').rev().filter(|name| !name.is_empty()) {
         left.push_front(OsStr::from_bytes(name).to_owned());
@@ -210,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    /// What a path leads this process to, from a folder that it has open.
+    /// The target of a path for this process, from a folder that it has open.
     fn lead(folder: &File, path: &str, follows: bool) -> PathTarget {
         PathWalk::of(std::process::id()).follow(folder.as_raw_fd(), OsStr::new(path), follows)
     }
@@ -251,7 +251,7 @@ mod tests {
             let found = lead(&tree, &path, true);
             assert!(is(found, &root.join("victim")), "{path}");
         }
-        // What is above is above the place to which a link leads.
+        // The folder above is the one above the link's target.
         for path in ["folder/../victim", "twice", "folder/./../in/../victim"] {
             assert!(is(lead(&tree, path, true), &root.join("out/victim")), "{path}");
         }

@@ -1,5 +1,5 @@
-//! Whether a call asks for something that is not given: a path that is there outside and not inside, one that cannot be
-//! written, an address, a change of the system. Everything is looked up as the caller sees it, below `/proc/<id>/root`.
+//! Whether a call requests something that is not permitted: a path that exists outside and not inside, one that cannot be
+//! written, an address, a change of the system. Everything is resolved as the caller sees it, below `/proc/<id>/root`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -28,13 +28,13 @@ const LINKS_MAX: u32 = 8;
 /// The longest address of a socket.
 const ADDRESS_BYTES: usize = 128;
 
-/// What was asked for and is not given.
+/// A request that is not permitted.
 type DeniedAccess = (RefusalKind, String);
 
 pub(super) struct SyscallChecker {
     spec: BoundarySpec,
     table: Vec<(i64, SyscallEffect)>,
-    /// At `write`; in a strict boundary the mounts say what may be written.
+    /// At `write`; in a strict boundary the mounts determine the writable paths.
     writable: WritableNames,
 }
 
@@ -43,8 +43,8 @@ impl SyscallChecker {
         Self { table: table(), writable: WritableNames::of(&spec), spec }
     }
 
-    /// None where it is given, where it cannot be told, and where the caller is gone. Of what nothing else holds, only what is certainly
-    /// given is none.
+    /// None if it is permitted, if that is unknown, or if the caller has ended. For calls that nothing else prevents, only a
+    /// certain permission gives none.
     pub(super) fn refused(&mut self, call: &SyscallNotification) -> Option<DeniedAccess> {
         let (_, asks) = self.table.iter().find(|(number, _)| *number == call.number)?;
         let caller = CallerThread { thread: call.thread };
@@ -75,7 +75,7 @@ impl SyscallChecker {
                 let named = || format!("what its descriptor {descriptor} names");
                 self.changes_found(PathWalk::of(caller.thread).open_file(descriptor), named)
             }
-            // Without a path they are about what is open.
+            // Without a path they are about an open file.
             SyscallEffect::Attributes(Some(at), path, _) if caller.names_nothing(argument(path)) => {
                 self.changes_open(caller, argument(at) as i32)
             }
@@ -85,7 +85,7 @@ impl SyscallChecker {
             SyscallEffect::AttributesOf(at) => self.changes_open(caller, argument(at) as i32),
             SyscallEffect::Makes(at, path) => {
                 let path = caller.path(folder(at), argument(path))?;
-                // What is there already is not made, and nothing is refused.
+                // An existing path is not created, and nothing is refused.
                 if caller.look_itself(&path).is_some() { None } else { self.changes(caller, &path) }
             }
             SyscallEffect::Removes(at, path) => {
@@ -115,13 +115,13 @@ impl SyscallChecker {
                     .and_then(|address| self.connects(caller, &address))
             }
             SyscallEffect::Signals(process) => self.signals(caller, argument(process) as i32),
-            // Where it may mount, it may only in namespaces of its own.
+            // If it may mount, it may only in its own namespaces.
             SyscallEffect::System("mount" | "umount" | "pivot_root" | "setns") if self.spec.mounts => None,
             SyscallEffect::System(name) => Some((RefusalKind::System, name.to_owned())),
         }
     }
 
-    /// Whether nothing else holds what is refused of this call.
+    /// Whether nothing else prevents this refused call.
     pub(super) fn is_unenforced(&self, call: &SyscallNotification) -> bool {
         let of_attributes = |asks: &SyscallEffect| {
             matches!(asks, SyscallEffect::Attributes(..) | SyscallEffect::AttributesOf(_))
@@ -130,7 +130,7 @@ impl SyscallChecker {
             && self.table.iter().any(|(number, asks)| *number == call.number && of_attributes(asks))
     }
 
-    /// By what a path leads to for the caller, or, without a path, what it has open.
+    /// By the target of a path for the caller, or, without a path, by its open file.
     fn changes_attributes(
         &self,
         caller: CallerThread,
@@ -152,7 +152,7 @@ impl SyscallChecker {
         self.changes_found(target, named)
     }
 
-    /// Where nothing else holds the call, what cannot be told is refused.
+    /// If nothing else prevents the call, an unknown target is refused.
     fn changes_found(&self, target: PathTarget, named: impl FnOnce() -> String) -> Option<DeniedAccess> {
         let name = match target {
             PathTarget::Nothing => return None,
@@ -163,7 +163,8 @@ impl SyscallChecker {
         Some((RefusalKind::Write, name.unwrap_or_else(named)))
     }
 
-    /// Whether something is in what may be changed, or has no name at all, as a pipe. A device is written and stays as it is for others.
+    /// Whether a file is in a place that may be changed, or has no name at all, like a pipe. A device may be
+    /// written, but its attributes must stay as they are for other programs.
     fn is_own(&self, found: &OwnedFd) -> bool {
         // It may be renamed while it is looked at.
         (0..2).any(|_| {
@@ -174,7 +175,7 @@ impl SyscallChecker {
         })
     }
 
-    /// What a descriptor of the caller names.
+    /// The file of a caller's descriptor.
     fn changes_open(&self, caller: CallerThread, descriptor: i32) -> Option<DeniedAccess> {
         let path = fs::read_link(format!("/proc/{}/fd/{descriptor}", caller.thread)).ok()?;
         // A pipe, or a socket.
@@ -221,7 +222,7 @@ impl SyscallChecker {
         (is_hidden() || is_outside()).then(|| (RefusalKind::Read, path.display().to_string()))
     }
 
-    /// By what a path leads to.
+    /// By the target of a path.
     fn changes(&self, caller: CallerThread, path: &Path) -> Option<DeniedAccess> {
         match caller.look(path) {
             // A link that leads out.
@@ -230,7 +231,7 @@ impl SyscallChecker {
         }
     }
 
-    /// By what has this name, be it a link.
+    /// By the entry of this name, even if it is a link.
     fn changes_itself(&self, caller: CallerThread, path: &Path) -> Option<DeniedAccess> {
         self.writes(caller, path, caller.look_itself(path))
     }
@@ -269,7 +270,7 @@ impl SyscallChecker {
         if may { None } else { refused() }
     }
 
-    /// What is on the way to something that stays as it is stays in its place.
+    /// Folders above a protected path keep their place.
     fn keeps(&self, path: &Path) -> Option<DeniedAccess> {
         if self.spec.level != SandboxLevel::Strict {
             return None;
@@ -334,13 +335,13 @@ impl SyscallChecker {
     }
 }
 
-/// The name of what is open here, without links; one that is not absolute is none.
+/// The name of an open file, without links; none if it is not absolute.
 fn name_of(found: &OwnedFd) -> Option<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd())).ok()
 }
 
-/// Whether something is at its name. What is mounted nowhere has a name from its own root, at which something else may be; what was removed
-/// has its last one.
+/// Whether a file is at its name. An unmounted file has a name from its own root, where another file may be; a removed one has
+/// its last name.
 fn is_at(found: &OwnedFd, name: &Path) -> bool {
     let Ok(about) = fstat(found) else { return false };
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -352,7 +353,7 @@ fn is_at(found: &OwnedFd, name: &Path) -> bool {
     about.st_nlink == 0 || there()
 }
 
-/// Whether this is a device, or cannot be told.
+/// Whether this is a device, or unknown.
 fn is_device(found: &OwnedFd) -> bool {
     let kind = fstat(found).map(|about| FileType::from_raw_mode(about.st_mode));
     !kind.is_ok_and(|kind| !matches!(kind, FileType::CharacterDevice | FileType::BlockDevice))
@@ -382,7 +383,7 @@ impl CallerThread {
         self.whole(folder, Path::new(&self.text(at)?))
     }
 
-    /// The path at an address, as it is written.
+    /// The literal path at an address.
     fn text(self, at: u64) -> Option<OsString> {
         let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
         let mut text = vec![0; PATH_BYTES];
@@ -433,7 +434,7 @@ impl CallerThread {
         Some(whole)
     }
 
-    /// What a path names inside, links followed there.
+    /// The target of a path inside, with links resolved there.
     fn look(self, path: &Path) -> Option<OwnedFd> {
         self.find(path, OFlags::empty())
     }
@@ -447,7 +448,7 @@ impl CallerThread {
         let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
         let root = open(format!("/proc/{}/root", self.thread), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .ok()?;
-        // Links to what is the caller's own.
+        // Links to the caller's own entries.
         let own = ["mounts", "net"].iter().any(|name| path.starts_with(Path::new("/proc").join(name)));
         let of_self = own.then(|| Path::new("/proc/self").join(path.strip_prefix("/proc").unwrap_or(path)));
         let path = of_self.as_deref().unwrap_or(path);

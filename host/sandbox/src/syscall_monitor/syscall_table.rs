@@ -1,4 +1,4 @@
-//! The calls that are announced, and what each of them does with which of its arguments.
+//! The announced calls, and the effect of each on its arguments.
 
 /// Calls that the library does not name: of Linux 6.6, 6.13 and 6.17.
 const FCHMODAT2: i64 = 452;
@@ -6,24 +6,24 @@ const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
 const FILE_SETATTR: i64 = 469;
 
-/// What a call does, with the places of its arguments.
+/// The effect of a call, with the positions of its arguments.
 #[derive(Clone, Copy)]
 pub(super) enum SyscallEffect {
     /// Opens a path: folder, path, flags.
     Opens(Option<usize>, usize, usize),
     /// The same, with its flags in a record.
     OpensHow(usize, usize, usize),
-    /// Changes what a path names: folder, path.
+    /// Changes the target of a path: folder, path.
     Changes(Option<usize>, usize),
-    /// Changes the mode, the owner, the times or the attributes of what a path names: folder, path.
+    /// Changes the mode, the owner, the times or the attributes of a path's target: folder, path.
     Attributes(Option<usize>, usize, FinalLink),
-    /// The same of what is open.
+    /// The same for an open file.
     AttributesOf(usize),
-    /// Makes something where nothing is: folder, path.
+    /// Creates a new entry: folder, path.
     Makes(Option<usize>, usize),
     /// Takes a name away: folder, path.
     Removes(Option<usize>, usize),
-    /// Changes what two paths name.
+    /// Changes the targets of two paths.
     Moves(Option<usize>, usize, Option<usize>, usize),
     /// Connects to an address: descriptor, address, its length.
     Connects(usize, usize),
@@ -35,14 +35,14 @@ pub(super) enum SyscallEffect {
     System(&'static str),
 }
 
-/// What a call does with a link at the end of its path.
+/// How a call treats a link at the end of its path.
 #[derive(Clone, Copy)]
 pub(super) enum FinalLink {
     /// It follows the link.
     Followed,
     /// It is about the link.
     Itself,
-    /// Its flags say which.
+    /// Its flags decide.
     ByFlags(usize),
 }
 
