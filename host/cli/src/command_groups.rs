@@ -8,7 +8,7 @@ pub(crate) const STYLES: Styles = Styles::styled()
     .usage(AnsiColor::Yellow.on_default().bold())
     .literal(AnsiColor::Cyan.on_default());
 
-/// The commands by what people want, for `baton --help`. One that is in none of them would not be shown; a test holds this.
+/// The commands by purpose, for `baton --help`. A command in no group would not be shown; a test verifies that there is none.
 pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     ("Run", &["do", "run", "init", "save", "resume", "answer", "stop", "attach"]),
     ("Look", &["status", "log", "diff", "report", "runs", "handoff", "artifacts"]),
@@ -26,7 +26,7 @@ pub(crate) fn grouped(command: clap::Command) -> clap::Command {
     ))
 }
 
-/// Every command with what it does, in groups.
+/// Every command with its description, in groups.
 fn groups(command: &clap::Command) -> String {
     let about = |name: &str| {
         let found = command.get_subcommands().find(|one| one.get_name() == name);

@@ -1,4 +1,4 @@
-//! The command line as types. What a command does is in `commands`.
+//! The command line as types. `commands` implements the commands.
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -67,7 +67,7 @@ pub(crate) fn command() -> clap::Command {
     grouped(Cli::command())
 }
 
-/// Does what was asked for.
+/// Runs the requested command.
 pub(crate) fn dispatch(command: CliCommand) -> anyhow::Result<CliExit> {
     match command {
         CliCommand::Do(args) => do_::run(args),

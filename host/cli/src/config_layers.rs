@@ -1,6 +1,6 @@
-//! What lies beneath a workflow: the configuration of the user and the `baton.toml` of the workspace. They are read once,
-//! before a run begins, and frozen with it: what an agent writes into its workspace while it works changes nothing of the run
-//! that it works for. What may stand in them is core's to say.
+//! The layers below a workflow: the configuration of the user and the `baton.toml` of the workspace. They are read once, before
+//! a run begins, and frozen with it: an agent's changes in its workspace have no effect on its own run. Core defines their
+//! keys.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,11 +21,11 @@ use crate::exit_status::UsageError;
 use crate::registries;
 use crate::render::text_format;
 
-/// The file of a workspace, in its root alone: what a folder above says is not meant for this one.
+/// The file of a workspace, only in its root: the file of a folder above does not apply.
 pub(crate) const WORKSPACE_FILE: &str = "baton.toml";
 /// Of what it chooses, this much is shown when a run begins.
 const CHOICES_SHOWN_MAX: usize = 12;
-/// Settings that say when work counts as done, and whether a person is asked.
+/// Settings that determine when work counts as done, and whether the user is asked.
 const COMPLETION_SETTINGS: [&str; 4] = ["accept", "accept-score", "max-asks", "after-failed-report"];
 /// The file of a user, in the folder of configurations.
 const USER_FILE: &str = "baton/config.toml";
@@ -39,14 +39,14 @@ pub(crate) struct ConfigLayers {
 pub(crate) struct LayerFile {
     pub(crate) layer: ConfigLayer,
     pub(crate) path: PathBuf,
-    /// What it says; nothing where there is no such file.
+    /// Its policies; none if there is no such file.
     pub(crate) said: Option<PolicyLayerFile>,
-    /// What it says of the sandbox.
+    /// Its sandbox.
     sandbox: Option<Sandbox>,
 }
 
 impl ConfigLayers {
-    /// Reads what is there. A run in a fresh folder has no workspace to be read yet.
+    /// Reads the existing files. A run in a fresh folder has no workspace to read yet.
     pub(crate) fn read(workspace: Option<&Path>) -> anyhow::Result<ConfigLayers> {
         let user = user_config().map(|path| (ConfigLayer::User, path));
         let workspace = workspace.map(|folder| (ConfigLayer::Workspace, folder.join(WORKSPACE_FILE)));
@@ -67,12 +67,12 @@ impl ConfigLayers {
         Ok(layers)
     }
 
-    /// The workflow with what was read laid beneath it.
+    /// The workflow with these layers below it.
     pub(crate) fn beneath(&self, reading: ParsedWorkflow) -> Workflow {
         reading.over(self.said())
     }
 
-    /// What no role goes below: what the user's file says, which the workspace's can only tighten.
+    /// The floor of every role: the sandbox of the user's file, which the workspace's can only tighten.
     pub(crate) fn floor(&self) -> Result<Sandbox, SandboxError> {
         let mut floor = Sandbox::default();
         for file in &self.files {
@@ -86,7 +86,7 @@ impl ConfigLayers {
         Ok(floor)
     }
 
-    /// What the user's own file says of the sandbox, at this level at least. No folder has a say in it.
+    /// The sandbox of the user's own file, at this level at least. No folder can change it.
     pub(crate) fn own_floor(&self, at_least: SandboxLevel) -> Sandbox {
         let own = self.files.iter().find(|file| file.layer == ConfigLayer::User);
         let mut floor = own.and_then(|file| file.sandbox.clone()).unwrap_or_default();
@@ -100,7 +100,7 @@ impl ConfigLayers {
         said.map(|file| file.path.as_path())
     }
 
-    /// What was read, the farthest first.
+    /// The layers, the farthest first.
     pub(crate) fn said(&self) -> impl Iterator<Item = PolicyLayerFile> {
         self.files.iter().filter_map(|file| file.said.clone())
     }
@@ -118,7 +118,7 @@ pub(crate) fn workspace_choices_notice(policies: &Policies) -> Option<String> {
     (!of_folder.is_empty()).then(|| describe_choices(&of_folder))
 }
 
-/// The same of these choices: components first, which can judge in any way, then what says when work counts as done.
+/// The same for these choices: components first, which can decide in any way, then the settings of completion.
 pub(crate) fn describe_choices(choices: &[PolicyChoice]) -> String {
     let mut all: Vec<(usize, String)> = Vec::new();
     for choice in choices {
@@ -135,7 +135,7 @@ pub(crate) fn describe_choices(choices: &[PolicyChoice]) -> String {
     }
     all.sort_by_key(|(rank, _)| *rank);
     let mut said: Vec<String> = Vec::new();
-    // A folder may be a stranger's, and a name of a file may have anything in it.
+    // The folder may be untrusted, and a file name may contain any characters.
     for one in all.into_iter().map(|(_, one)| visible_name(&one).into_owned()) {
         if !said.contains(&one) {
             said.push(one);
@@ -147,7 +147,7 @@ pub(crate) fn describe_choices(choices: &[PolicyChoice]) -> String {
     )
 }
 
-/// Says which file and line an error about a policy comes from: what names it, or what sets for it what it does not take.
+/// Adds the file and line to an error about a policy: the place that names it, or that has a setting which it does not accept.
 pub(crate) fn placed(policies: &Policies) -> impl Fn(anyhow::Error) -> anyhow::Error + use<> {
     let choices: Vec<PolicyChoice> = policies.choices().cloned().collect();
     move |error| {
@@ -182,7 +182,7 @@ fn choices_in_error<'c>(choices: &'c [PolicyChoice], error: &anyhow::Error) -> V
     if setting.is_empty() { choices.iter().filter(|choice| is_named(choice)).collect() } else { setting }
 }
 
-/// The configuration of the user, where there is a place for one.
+/// The configuration of the user, if its place is known.
 pub(crate) fn user_config() -> Option<PathBuf> {
     user_file(|name| std::env::var_os(name))
 }
@@ -205,7 +205,7 @@ fn read_beside(path: &str) -> Result<String, String> {
     read_named(Path::new(path))
 }
 
-/// The text of a file of rules, or why there is none.
+/// The text of a file of rules, or the reason why it cannot be read.
 pub(crate) fn read_named(path: &Path) -> Result<String, String> {
     let text = read(path).map_err(|error| error.to_string())?;
     text.ok_or_else(|| "there is no such file".to_owned())

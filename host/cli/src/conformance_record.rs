@@ -1,5 +1,5 @@
-//! Whether a policy is fit to decide, before it is put in place, compared or sent away. What a check found is kept by component, settings
-//! and engine, so that the same policy is not asked twice.
+//! The conformance of a policy, checked before it is used, compared or pushed. The result of a check is stored by component,
+//! settings and engine, so that the same policy is not asked twice.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -22,9 +22,9 @@ use crate::render::question_progress::QuestionProgress;
 use crate::render::text_format;
 use crate::{location, stdio};
 
-/// Questions that are put to it: enough for what is broken in general, and not the whole of `baton policy check`.
+/// Number of questions: enough to find general faults, and fewer than in `baton policy check`.
 const QUESTIONS: u64 = 500;
-/// Version of what is kept.
+/// Version of the record.
 const SCHEMA: u32 = 2;
 /// Names of broken rules that are shown.
 const RULES_SHOWN: usize = 4;
@@ -37,7 +37,7 @@ pub(crate) struct ConformanceArgs {
     pub(crate) unchecked: bool,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ConformanceRecord {
     schema: u32,
@@ -47,7 +47,7 @@ struct ConformanceRecord {
     /// Of this program: another version may have other rules.
     version: String,
     questions: u64,
-    /// Empty where it is fit.
+    /// Empty if it is fit.
     broken: Vec<String>,
     /// The functions of which it decided nothing.
     mute: Vec<String>,
@@ -100,7 +100,7 @@ pub(crate) fn require(
         }
     }
     if found.broken.is_empty() {
-        // Rules abstain from what they do not name, and generated questions have other words than theirs.
+        // Rules abstain from everything that they do not name, and generated questions have other words than theirs.
         let mute = asked_of(&found.mute, decides);
         if !mute.is_empty() && !reference.starts_with(RULES_FILE) {
             stdio::progress(&untested_warning(reference, &mute));
@@ -115,7 +115,7 @@ pub(crate) fn require(
     Err(refused(reference, &why).into())
 }
 
-/// The functions of what it is to decide: `splitting.decide` of splitting.
+/// The functions of its decisions: `splitting.decide` of splitting.
 fn asked_of(functions: &[String], decides: &[Capability]) -> Vec<String> {
     let is_asked = |function: &&String| {
         let of = function.split('.').next().unwrap_or_default();
@@ -157,7 +157,7 @@ fn broken(names: &[String]) -> String {
     format!("{rule} {}", text_format::first_of(&names.iter().map(said).collect::<Vec<_>>(), RULES_SHOWN))
 }
 
-/// What the result is bound to.
+/// The values that the result depends on.
 fn key(found: &ConformanceRecord) -> Digest {
     let ConformanceRecord { component, settings, engine, version, questions, .. } = found;
     Digest::of(format!("{component} {settings} {engine} {version} {questions}").as_bytes())

@@ -1,4 +1,4 @@
-//! Signals by which a person or the system ends this program.
+//! Signals by which the user or the system ends this program.
 
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -39,7 +39,7 @@ impl EndingSignals {
     }
 }
 
-/// By what the kernel says of this process: a mask in which the lowest bit stands for SIGHUP. False where that is not known.
+/// From the kernel's status of this process: a mask in which the lowest bit stands for SIGHUP. False if that is not known.
 fn ends_on_hangup(status: &str) -> bool {
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -1,4 +1,4 @@
-//! What the exit code of `baton` says. Nothing else decides about exit codes.
+//! The exit codes of `baton`. All of them are defined here.
 
 use std::process::ExitCode;
 
@@ -19,17 +19,17 @@ pub(crate) struct UsageError(pub(crate) String);
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CliExit {
-    /// Every objective is done; or the command did what it was asked to.
+    /// Every objective is done; or the command succeeded.
     Done,
     /// The run is over and some objectives are open, or a commit that the workflow wants failed; or the host itself failed.
     Unfinished,
     /// The command line, the workflow file or the place is wrong. Nothing was started.
     Usage,
-    /// A policy, or what is set for it, was refused. Nothing was started.
+    /// A policy, or a setting of it, was refused. Nothing was started.
     PolicyRefused,
     /// An experiment raised an alarm.
     ExperimentAlarm,
-    /// The run waits for a person: `baton answer`.
+    /// The run waits for the user: `baton answer`.
     Paused,
     /// Interrupted; everything is kept: `baton resume`.
     Interrupted,
@@ -66,7 +66,7 @@ impl CliExit {
         CliExit::ALL.into_iter().find(|exit| i32::from(exit.code()) == code).unwrap_or(CliExit::Unfinished)
     }
 
-    /// What it means, for `--help`.
+    /// Its meaning, for `--help`.
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
             CliExit::Done => "done",
@@ -79,7 +79,7 @@ impl CliExit {
         }
     }
 
-    /// How a run stands when its host leaves.
+    /// The exit status for the state of a run when its host ends.
     pub(crate) fn of_view(view: &RunView) -> CliExit {
         match view.status {
             RunStatus::Ended(RunOutcome::Done) if view.not_committed().next().is_some() => {

@@ -32,8 +32,8 @@ const UNIT_BYTES: usize = 12;
 /// Digits of the workspace's digest in the id of a unit, so that it can be recognised.
 const WORKSPACE_DIGITS: usize = 8;
 
-/// Gives a new run its arms: lays them over its workflow, and adds their components to the bundle. What comes back goes into the
-/// run's first input.
+/// Assigns a new run to its arms: lays them over its workflow, and adds their components to the bundle. The result becomes part
+/// of the run's first input.
 pub(crate) fn assign_arms(
     location: &RunLocation,
     workflow: &mut Workflow,
@@ -93,7 +93,7 @@ pub(crate) fn assign_arms(
     Ok(assignments)
 }
 
-/// What a new run of it would have to do with experiments, in lines. Nothing is drawn, and nothing written.
+/// The experiments in which a new run of it would be enrolled, in lines. Draws and writes nothing.
 pub(crate) fn foresee(location: &RunLocation, workflow: &Workflow, policies: &PolicyBundle) -> Vec<String> {
     let experiments = ExperimentStore::below(&location.config.state_root);
     let mut taken: Vec<(String, Capability)> = Vec::new();
@@ -156,7 +156,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{tenths} %")
 }
 
-/// Where an experiment would decide the same as one that runs already, in lines.
+/// The conflicts with running experiments about the same decisions, in lines.
 pub(crate) fn overlaps(experiments: &ExperimentStore, definition: &ExperimentDefinition) -> Vec<String> {
     let Some(version) = definition.current().filter(|version| version.is_running()) else {
         return Vec::new();
@@ -263,7 +263,7 @@ fn tripped(
     }
 }
 
-/// Looks at the guardrails, and writes down what they say.
+/// Checks the guardrails, and records the result.
 fn check_guardrails(
     location: &RunLocation,
     experiments: &ExperimentStore,
@@ -298,8 +298,8 @@ pub(crate) fn trip(
     Ok(())
 }
 
-/// The components of all arms. All of them or none: were only the one of the drawn arm looked at, what is broken would take units
-/// from that arm alone.
+/// The components of all arms, all of them or none: if only the drawn arm's were checked, a broken one would take units from
+/// that arm alone.
 fn components(
     experiments: &ExperimentStore,
     definition: &ExperimentDefinition,

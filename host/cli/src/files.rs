@@ -8,7 +8,7 @@ use anyhow::Context as _;
 
 use crate::exit_status::UsageError;
 
-/// A file beside the one that it is about: "a.wasm" and "sig" give "a.wasm.sig".
+/// The path of a file's companion: "a.wasm" and "sig" give "a.wasm.sig".
 pub(crate) fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{ending}"));
@@ -24,7 +24,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         .with_context(|| format!("writing {}", path.display()))
 }
 
-/// Writes a file that is not there yet, or replaces one where that is asked for.
+/// Writes a new file, or replaces an existing one if requested.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], replace: bool) -> anyhow::Result<()> {
     if replace {
         return write_whole(path, bytes);

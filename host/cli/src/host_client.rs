@@ -1,4 +1,4 @@
-//! What commands ask the host of a workspace, or its journal where no host works.
+//! Requests of commands to the host of a workspace, or to its journal if no host works.
 
 use baton_runtime::core::RunId;
 use baton_runtime::core::view::{RunStatus, RunView};
@@ -13,7 +13,7 @@ pub(crate) fn block_on<T>(what: impl Future<Output = T>) -> anyhow::Result<T> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(what))
 }
 
-/// Sends one message to the host of a workspace, or to its journal where there is none.
+/// Sends one message to the host of a workspace, or to its journal if there is none.
 pub(crate) fn ask_host(location: &RunLocation, message: ControlMessage) -> anyhow::Result<ControlReply> {
     match block_on(control(&location.config, message))?? {
         ControlReply::Refused { why } => Err(RuntimeError::Refused(why).into()),
@@ -33,12 +33,12 @@ pub(crate) fn current(location: &RunLocation) -> anyhow::Result<(RunView, bool)>
     }
 }
 
-/// Whether a host works on this run; nothing where that cannot be told.
+/// Whether a host works on this run; none if that is unknown.
 pub(crate) fn is_live(location: &RunLocation, run: &RunId) -> Option<bool> {
     current(location).ok().map(|(view, live)| live && view.run == *run)
 }
 
-/// The run that a person named, or else the current one, and whether a host works on it.
+/// The run that the user named, or else the current one, and whether a host works on it.
 pub(crate) fn named_or_current(
     location: &RunLocation,
     run: Option<&RunId>,
@@ -72,7 +72,8 @@ pub(crate) fn expect_current(location: &RunLocation, run: Option<&RunId>) -> any
     }
 }
 
-/// The run that is meant: the one that was named as such, or else the one that the first word names, which is then no phase and no session.
+/// The requested run: the one of the flag, or else the one that the first word names, which is then neither a phase nor a
+/// session.
 pub(crate) fn meant(location: &RunLocation, run: Option<RunId>, word: &mut Option<String>) -> Option<RunId> {
     let is_run = |word: &String| view_of(&location.config, Some(&RunId::new(word.as_str()))).is_ok();
     match run {

@@ -28,14 +28,14 @@ use crate::render::json_record;
 use crate::run_ui::PREPARE_NOTICE_DELAY;
 use crate::stdio;
 
-/// What a host that could not begin has written is an error of a few lines; a screenful of it is shown at most.
+/// Most bytes of a failed host's log that are shown; it is usually an error of a few lines.
 const LOG_SHOWN_BYTES: u64 = 64 << 10;
 
-/// What is said while the background process prepares: it has no terminal to say it on.
+/// Shown while the background process prepares: it has no terminal of its own.
 const PREPARING: &str =
     "preparing in the background: the policies are compiled, which takes some seconds the first time";
 
-/// Whether a run is launched to work by itself, and what says so.
+/// Whether a run is launched in the background, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaunchMode {
     /// It continues in this process.
@@ -47,7 +47,7 @@ pub(crate) enum LaunchMode {
 }
 
 impl LaunchMode {
-    /// What the flags say, else the mode.
+    /// According to the flags, else to the mode.
     pub(crate) fn of(fresh: bool, inline: bool, mode: Mode) -> Self {
         match mode {
             _ if inline => LaunchMode::Foreground,
@@ -57,7 +57,7 @@ impl LaunchMode {
         }
     }
 
-    /// Why it is not inline, as the end of a sentence; nothing where it is.
+    /// The reason why it is not in the foreground, as the end of a sentence; none if it is.
     pub(crate) fn why(self) -> Option<String> {
         match self {
             LaunchMode::Foreground => None,
@@ -86,7 +86,7 @@ impl DetachedHostArgs {
     /// called before anything else is done.
     pub(crate) fn settle(self) -> anyhow::Result<Option<ReadyNotifier>> {
         let Some(log) = self.as_host else { return Ok(None) };
-        // What this command would refuse was refused by the one that launches it.
+        // The launching process has already checked the command.
         if !is_launched() {
             return Err(UsageError(
                 "--as-host is for the host that `baton run --background` starts".to_owned(),
@@ -112,7 +112,7 @@ struct ReadyMessage {
 }
 
 impl ReadyNotifier {
-    /// Says that the run is at work. From then on standard output goes where standard error goes.
+    /// Reports that the run has started. From then on standard output goes to the same place as standard error.
     pub(crate) fn make(self, location: &RunLocation, run: &RunId) -> anyhow::Result<()> {
         let log = match move_log_to_run(&self.log, location, run) {
             Ok(log) => log,
@@ -127,7 +127,7 @@ impl ReadyNotifier {
     }
 }
 
-/// Moves the log to what belongs to the run, so that it goes with it. Each host of a run has a log of its own.
+/// Moves the log to the files of the run, so that it is removed with it. Each host of a run has a log of its own.
 fn move_log_to_run(log: &Path, location: &RunLocation, run: &RunId) -> anyhow::Result<PathBuf> {
     let state = open_state(location)?;
     let folder = state.sessions().join(run.as_str());
@@ -150,7 +150,7 @@ fn open_state(location: &RunLocation) -> anyhow::Result<StateDir> {
     Ok(StateDir::open(&location.config.state_root, &location.config.workspace)?)
 }
 
-/// What a host of its own is started with.
+/// The command of a separate host.
 #[derive(Debug)]
 pub(crate) struct HostCommand {
     /// `run`, `do` or `resume`.
@@ -228,7 +228,7 @@ fn send_request(child: &mut Child, request: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// In the host: what [`launch`] hands over. From then on its standard input is empty.
+/// In the host: the request of [`launch`]. From then on its standard input is empty.
 pub(crate) fn receive_request() -> anyhow::Result<Vec<u8>> {
     let mut request = Vec::new();
     io::stdin().lock().read_to_end(&mut request).context("reading what this host is to begin")?;
@@ -237,7 +237,7 @@ pub(crate) fn receive_request() -> anyhow::Result<Vec<u8>> {
     Ok(request)
 }
 
-/// What came first.
+/// The first event.
 enum StartupOutcome {
     Ready(ReadyMessage),
     /// The host closed its standard output without a word: it has failed.
@@ -280,14 +280,14 @@ fn read_startup(child: &mut Child) -> anyhow::Result<StartupOutcome> {
     heard
 }
 
-/// What a host said that could not begin, as if it had been said here.
+/// Shows the output of a host that could not begin, as if it were this process's.
 fn show_and_remove(log: &Path) {
     let mut said = Vec::new();
     let read = File::open(log).and_then(|file| file.take(LOG_SHOWN_BYTES).read_to_end(&mut said));
     if read.is_ok() && !said.is_empty() {
         stdio::progress(String::from_utf8_lossy(&said).trim_end());
     }
-    // Where it is beside a run already, it stays there.
+    // A log that is among the files of a run stays there.
     let _ = fs::remove_file(log);
 }
 

@@ -1,4 +1,4 @@
-//! Where a command works: workspace, state directory, this binary. Starts nothing.
+//! The location of a command: workspace, state directory, this binary. Starts nothing.
 
 use std::fs;
 use std::io;
@@ -24,10 +24,10 @@ use crate::stdio;
 /// Scratch folders that are searched for a run, newest first. Who has more of them names the workspace.
 const SCRATCH_SEARCHED: usize = 100;
 
-/// Where a command works.
+/// The location of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct RunLocation {
-    /// What the runtime needs to know.
+    /// The configuration for the runtime.
     pub(crate) config: HostConfig,
     /// The flags that a later command needs to find the same location, with a space before each; often none.
     pub(crate) flags: String,
@@ -60,12 +60,12 @@ impl RunLocation {
         args.workspace.is_none() && workflow.workspace.as_ref().is_some_and(WorkspaceChoice::is_fresh)
     }
 
-    /// The folder that a run of this workflow would work in; nothing where it gets a fresh one.
+    /// The folder that a run of this workflow would work in; none if it gets a fresh one.
     pub(crate) fn folder(args: &LocationArgs, workflow: &Workflow) -> anyhow::Result<Option<PathBuf>> {
         Ok(RunLocation::settled(args, workflow)?.map(|location| location.config.workspace))
     }
 
-    /// Where runs of this workflow may have been before, the likeliest place first. Makes nothing.
+    /// The possible locations of earlier runs of this workflow, the likeliest first. Creates nothing.
     pub(crate) fn previous_locations(
         args: &LocationArgs,
         workflow: &Workflow,
@@ -83,8 +83,7 @@ impl RunLocation {
         folders.map(|folder| RunLocation::new(folder, state_root.clone(), args)).collect()
     }
 
-    /// The folder that is named, by the command line or the workflow, or else the current one; nothing where the workflow
-    /// wants a fresh one.
+    /// The folder that the command line or the workflow names, or else the current one; none if the workflow wants a fresh one.
     fn settled(args: &LocationArgs, workflow: &Workflow) -> anyhow::Result<Option<RunLocation>> {
         let mut flags = args.clone();
         let workspace = match (&args.workspace, &workflow.workspace) {
@@ -99,7 +98,7 @@ impl RunLocation {
         RunLocation::new(workspace, state_root(args)?, &flags).map(Some)
     }
 
-    /// The folder that is named, else the current one, whatever has run there.
+    /// The named folder, else the current one, regardless of earlier runs.
     pub(crate) fn here(args: &LocationArgs) -> anyhow::Result<RunLocation> {
         let workspace = match &args.workspace {
             Some(dir) => existing(dir)?,
@@ -116,7 +115,7 @@ impl RunLocation {
             return Ok(here);
         }
         let Some(location) = here.scratch_with(args, run)?.into_iter().next() else {
-            // Where there is none either, the runtime says best what is missing here.
+            // If there is none either, the runtime has the best error message.
             return Ok(here.above_with(args, run)?.unwrap_or(here));
         };
         if run.is_none() {
@@ -156,7 +155,7 @@ impl RunLocation {
             return Ok(here);
         }
         if run.is_none() {
-            // The command itself says best what else is wrong here.
+            // The command itself has the best message for other errors.
             let is_empty = matches!(here.newest(None), Ok(None));
             return if is_empty { Err(here.no_run_error(args).into()) } else { Ok(here) };
         }
@@ -206,7 +205,7 @@ impl RunLocation {
         RunLocation::for_writing(args, run)
     }
 
-    /// What a command that changes something says where nothing has run.
+    /// The error of a command that changes something if nothing has run.
     fn no_run_error(&self, args: &LocationArgs) -> UsageError {
         let newest = self.scratch_with(args, None).unwrap_or_default().into_iter().next();
         let newest = newest.map(|location| {
@@ -270,7 +269,7 @@ impl RunLocation {
     }
 }
 
-/// Where compiled policies are kept for the next start; nowhere, where there is no place for them.
+/// The folder of compiled policies for the next start; none if there is no place for them.
 pub(crate) fn policy_cache(args: &LocationArgs) -> Option<PathBuf> {
     state_root(args).ok().map(|root| StateDir::aot_cache_below(&root))
 }
@@ -297,7 +296,7 @@ fn create_scratch(state_root: &Path, workflow: &str) -> anyhow::Result<PathBuf> 
     let said = |error: io::Error, dir: &Path| {
         anyhow::Error::from(error).context(format!("making the scratch folder {}", dir.display()))
     };
-    // Only its owner reads what agents write there, as with the rest of the state directory.
+    // Only the owner may read the agents' files there, as in the rest of the state directory.
     fs::DirBuilder::new()
         .mode(0o700)
         .recursive(true)
@@ -308,7 +307,8 @@ fn create_scratch(state_root: &Path, workflow: &str) -> anyhow::Result<PathBuf> 
         let dir = parent.join(format!("{workflow}-{n}"));
         match fs::DirBuilder::new().mode(0o700).create(&dir) {
             Ok(()) => {
-                // Who comes back to the folder that it was begun from finds it; where that cannot be kept, it has to be named.
+                // Lets the user find it again from the folder where it was begun; if this file cannot be written, the user has
+                // to name it.
                 if let Ok(from) = std::env::current_dir() {
                     let _ = fs::write(origin_file(&dir), from.as_os_str().as_bytes());
                 }
@@ -320,7 +320,7 @@ fn create_scratch(state_root: &Path, workflow: &str) -> anyhow::Result<PathBuf> 
     }
 }
 
-/// The file that says from where a scratch folder was begun.
+/// The file with the folder from which a scratch folder was begun.
 fn origin_file(scratch: &Path) -> PathBuf {
     scratch.with_added_extension("from")
 }
@@ -347,7 +347,7 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
         .map_err(|error| anyhow::Error::from(error).context(format!("making {} absolute", path.display())))
 }
 
-/// A folder that a person named, absolute.
+/// A folder that the user named, as an absolute path.
 fn existing(dir: &Path) -> anyhow::Result<PathBuf> {
     match fs::canonicalize(dir) {
         Ok(path) if path.is_dir() => Ok(path),
@@ -358,7 +358,7 @@ fn existing(dir: &Path) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// A word for a POSIX shell, quoted where it has to be.
+/// A word for a POSIX shell, quoted if needed.
 pub(crate) fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

@@ -1,5 +1,5 @@
-//! Gathers the policy components that a workflow or the command line names, and holds those of a workflow to
-//! `baton.lock` where there is one. Whether a component is fit to decide is the engine's to say.
+//! Collects the policy components that a workflow or the command line names, and compares those of a workflow with `baton.lock`
+//! if there is one. The engine decides whether a component is fit.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,13 +29,13 @@ use crate::{config_layers, location, stdio};
 
 /// A policy that the command line names.
 pub(crate) struct NamedComponent {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: String,
     /// Its component.
     pub(crate) bytes: Cow<'static, [u8]>,
     /// Whether it is part of the host.
     pub(crate) built_in: bool,
-    /// What a file of rules sets for it.
+    /// The settings of a file of rules.
     pub(crate) rules: BTreeMap<String, GivenSetting>,
 }
 
@@ -45,12 +45,12 @@ impl NamedComponent {
         Self { name, bytes, built_in: false, rules: BTreeMap::new() }
     }
 
-    /// Whether it is the one that stands behind every other.
+    /// Whether it is the built-in policy.
     pub(crate) fn is_fallback(&self) -> bool {
         self.built_in && self.name == BUILTIN_NAME
     }
 
-    /// What is set for it: by its file of rules, and over that by the command line.
+    /// Its settings: those of its file of rules, and over them those of the command line.
     pub(crate) fn settings(&self, given: &BTreeMap<String, GivenSetting>) -> BTreeMap<String, GivenSetting> {
         let mut settings = self.rules.clone();
         lay_over(&mut settings, given);
@@ -58,8 +58,8 @@ impl NamedComponent {
     }
 }
 
-/// The policy of a command line. A name that is not built in and a pin that does not fit are refused; `asked` says how a
-/// registry is asked, and where what it gives is kept.
+/// The policy of a command line. Refuses an unknown built-in name and a wrong pin; `asked` has the options for registries, and
+/// the place of pulled policies.
 pub(crate) fn named(reference: &str, asked: &RegistryArgs) -> anyhow::Result<NamedComponent> {
     if let Some(file) = reference.strip_prefix(RULES_FILE) {
         let text = config_layers::read_named(Path::new(file))
@@ -88,14 +88,14 @@ pub(crate) fn named(reference: &str, asked: &RegistryArgs) -> anyhow::Result<Nam
         ResolvedReference::Registry(reference) => {
             let lock = PolicyLock::read(Path::new(LOCK_FILE))?;
             let depot = registries::depot(asked)?;
-            // What this folder agreed to is what is meant here.
+            // The version that this folder pinned is meant.
             let ResolvedPolicy { name, bytes, .. } = depot.get(&reference, lock.oci(&reference).as_ref())?;
             Ok(NamedComponent::of(&name, Cow::Owned(bytes)))
         }
     }
 }
 
-/// The policy of a command line for one decision, with the host's own behind it, loaded as for a run.
+/// The policy of a command line for one decision, with the built-in one as the fallback, loaded as for a run.
 pub(crate) fn router(
     reference: &str,
     decides: Capability,
@@ -116,7 +116,7 @@ pub(crate) fn engine(location: &LocationArgs) -> anyhow::Result<Engine> {
     Engine::new(config).context("starting the policy engine")
 }
 
-/// The policy of a command line with these settings, and nothing behind it.
+/// The policy of a command line with these settings, without a fallback.
 pub(crate) fn configured(
     engine: &Engine,
     reference: &str,
@@ -127,7 +127,7 @@ pub(crate) fn configured(
     Ok(load(engine, reference, &named, &named.settings(settings))?)
 }
 
-/// A policy of a command line with these settings, held to the contract and tried; a layer stands over the built-in policy.
+/// A policy of a command line with these settings, checked against the contract and tried; a layer is over the built-in policy.
 pub(crate) fn load(
     engine: &Engine,
     reference: &str,
@@ -146,17 +146,16 @@ pub(crate) fn refused(reference: &str, why: &dyn std::fmt::Display) -> RuntimeEr
     RuntimeError::PolicyRefused { policy: reference.to_owned(), why: why.to_string() }
 }
 
-/// Whether what is used for the first time is fetched and pinned.
+/// Whether policies that are used for the first time are fetched and pinned.
 pub(crate) enum PinMode<'t> {
     /// In the lock beside the file that names it, as a run has it. The function gets a line about each.
     Write(&'t mut dyn FnMut(&str)),
-    /// Nothing is written, and no registry is asked, where nothing is begun.
+    /// Nothing is written, and no registry is asked, since no run begins.
     Leave,
 }
 
-/// Every component that the policies of a workflow and of the layers beneath it name, each held to the `baton.lock` beside
-/// the file that names it. What comes from a registry for the first time is pinned there. `base` is the folder of the
-/// workflow file.
+/// Every component that the policies of a workflow and of the layers below it name, each compared with the `baton.lock` next to
+/// the file that names it. A policy of a registry is pinned there on first use. `base` is the folder of the workflow file.
 pub(crate) fn bundle(
     workflow: &Workflow,
     base: &Path,
@@ -294,7 +293,7 @@ pub(crate) fn lock(
     Ok(pinned)
 }
 
-/// What a component that was fetched decides: "splitting and budgeting". What is no policy is refused.
+/// The decisions of a fetched component: "splitting and budgeting". Refuses anything that is not a policy.
 fn decided_by(
     delivered: ResolvedPolicy,
     remote: &OciReference,
@@ -305,7 +304,7 @@ fn decided_by(
     Ok(text_format::list(policy.policy().decides()))
 }
 
-/// The locks that pin what a workflow and the layers beneath it name.
+/// The locks of the components that a workflow and the layers below it name.
 pub(crate) fn lock_files(workflow: &Workflow, base: &Path) -> impl Iterator<Item = PathBuf> {
     let is_pinned = |reference: &String| !reference.starts_with("builtin:");
     let named = references_by_folder(workflow, base).into_iter();
@@ -314,7 +313,7 @@ pub(crate) fn lock_files(workflow: &Workflow, base: &Path) -> impl Iterator<Item
         .map(|(folder, _)| folder.join(LOCK_FILE))
 }
 
-/// What is named, by the folder of the file that names it: paths are relative to it, and its lock lies there.
+/// The references, by the folder of the file that names them: paths are relative to it, and it contains the lock.
 fn references_by_folder(workflow: &Workflow, base: &Path) -> BTreeMap<PathBuf, BTreeSet<String>> {
     let mut found: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::from([(base.to_owned(), BTreeSet::new())]);
     for choice in workflow.policies.choices() {

@@ -13,7 +13,7 @@ use crate::render::plain_renderer::PlainRenderer;
 use crate::render::{json_record, terminal_style};
 use crate::stdio;
 
-/// Where progress is shown, and notices for programs.
+/// The target of progress, and of notices for programs.
 pub(crate) struct RunProgressView {
     canvas: ProgressCanvas,
     format: OutputFormat,
@@ -78,7 +78,7 @@ impl RunProgressView {
         }
     }
 
-    /// Takes away what does not scroll.
+    /// Removes the part that does not scroll.
     pub(crate) fn leave(&self) {
         if let ProgressCanvas::Live(live) = &self.canvas {
             live.leave();

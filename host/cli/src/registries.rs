@@ -1,5 +1,5 @@
-//! Opens the way to registries for a command: what was pulled, the user's credentials, and whose policies the user believes.
-//! Fetches nothing by itself.
+//! Opens registries for a command: the store of pulled policies, the user's credentials, and the user's trust rules. Fetches
+//! nothing itself.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -29,18 +29,18 @@ pub(crate) struct RegistryArgs {
 }
 
 impl RegistryArgs {
-    /// Where what was pulled is kept.
+    /// The location of the store of pulled policies.
     pub(crate) fn location(&self) -> LocationArgs {
         LocationArgs { state_dir: self.state_dir.clone(), ..LocationArgs::default() }
     }
 
-    /// The usual way to ask, with what was pulled at this location.
+    /// The default options, with the store of this location.
     pub(crate) fn of(location: &LocationArgs) -> Self {
         Self { insecure: Vec::new(), state_dir: location.state_dir.clone() }
     }
 }
 
-/// Registries, what was pulled from them, and who is believed.
+/// Registries, the store of pulled policies, and the trust rules.
 pub(crate) fn depot(args: &RegistryArgs) -> anyhow::Result<PolicyResolver> {
     let (rules, base) = rules()?;
     let trust = rules.ready(&base).map_err(RegistryError::from)?;
@@ -66,14 +66,14 @@ fn depot_with(args: &RegistryArgs, rules: TrustConfig, trust: TrustRules) -> any
     ))
 }
 
-/// A program that is looked for, as what it starts by its name is, in no folder that agents write in.
+/// The command of a program, found outside of all folders that agents write in, like the programs that it starts by name.
 fn trusted_command(name: &str) -> Option<Command> {
     let mut command = Command::new(find_trusted(name, std::env::var_os("PATH").as_deref())?);
     command.env("PATH", own_trusted_path());
     Some(command)
 }
 
-/// What references of a workflow to registries lead to. Rules and credentials are looked at when the first one comes.
+/// Resolves references of a workflow to registries. Rules and credentials are read on first use.
 pub(crate) struct RemotePolicies<'a> {
     location: &'a LocationArgs,
     depot: OnceCell<PolicyResolver>,
@@ -93,7 +93,7 @@ impl<'a> RemotePolicies<'a> {
         Ok(self.depot()?.get(reference, pin)?)
     }
 
-    /// The same of what is here already; see [`PolicyResolver::kept`].
+    /// The same for pulled policies; see [`PolicyResolver::kept`].
     pub(crate) fn kept(
         &self,
         reference: &OciReference,
@@ -102,7 +102,7 @@ impl<'a> RemotePolicies<'a> {
         Ok(self.depot()?.kept(reference, pin)?)
     }
 
-    /// Refuses to ask for what only a file that came with a folder names.
+    /// Refuses to contact a registry that only a file of the folder names.
     pub(crate) fn expect_known(&self, reference: &OciReference, by: &Path) -> anyhow::Result<()> {
         if self.depot()?.knows(reference) {
             return Ok(());

@@ -11,7 +11,8 @@ use baton_runtime::sandbox::sandbox_main;
 
 const COMPILE: &str = "__compile";
 
-/// Becomes the guard, the relay, the rehearsal agent or a stage of the sandbox, where these arguments (with the program's own name) ask for one.
+/// Becomes the guard, the relay, the rehearsal agent or a stage of the sandbox, if these arguments (with the program's own
+/// name) request one.
 pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     match args.nth(1)?.to_str()? {
         "__guard" => Some(supervisor_main(args)),

@@ -54,7 +54,7 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<CliExit> {
         }
         (None, None) => Vec::new(),
     };
-    // Without a home there is no list of what agents wrote.
+    // Without a home there is no list of the places that agents wrote.
     let _ = state_root(&LocationArgs::default());
     let own_exe = std::env::current_exe()?;
     let path = std::env::var_os("PATH");
@@ -105,12 +105,12 @@ fn exclude_work_of(task: &Task, workflow: &Workflow) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The agent of this name, where there is no file of it.
+/// The agent of this name, if no file has it.
 fn agent_named(name: &Path) -> Option<AgentKind> {
     if name.exists() { None } else { name.to_str()?.parse().ok() }
 }
 
-/// Whether this is no file, and looks like none.
+/// Whether this is not a file, and does not look like one.
 fn is_word(name: &Path) -> bool {
     !name.exists() && name.extension().is_none() && name.components().count() == 1
 }
@@ -136,7 +136,7 @@ fn row(agent: &DiscoveredAgent) -> Value {
 /// Whether an agent can do something.
 type CapabilityCheck = fn(&Capabilities) -> bool;
 
-/// What an agent can do, by the heading of its column.
+/// The abilities of an agent, by the heading of their column.
 const ABILITIES: [(&str, CapabilityCheck); 6] = [
     ("OCCUPANCY", |can| can.reports_occupancy),
     ("COMPACTS", |can| can.compacts),

@@ -1,4 +1,4 @@
-//! `baton answer`: what a person says to a question of a paused run.
+//! `baton answer`: the user's answer to a question of a paused run.
 
 use baton_runtime::core::action::RunOutcome;
 use baton_runtime::core::input::PauseAnswer;
@@ -106,7 +106,7 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<CliExit> {
     }
     let is_new = |asked: &QuestionSummary| view.questions.iter().all(|before| before.id != asked.id);
     if !live && !args.resume && now.questions.iter().any(is_new) {
-        // Instead of the end of the run: what was done is gone.
+        // Instead of the end of the run: the finished work is gone.
         stdio::progress(&format!("answered run {}; it asks something else, see below", view.run));
         conclude(&location, &now, args.view)?;
         return Ok(CliExit::Done);

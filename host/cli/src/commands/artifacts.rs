@@ -1,4 +1,4 @@
-//! `baton artifacts`: what a run has kept, by name and version. Changes nothing.
+//! `baton artifacts`: the artifacts of a run, by name and version. Changes nothing.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

@@ -72,7 +72,7 @@ pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
         .collect();
     remarks.extend(Task::of_file(&args.file).remark());
     remarks.extend(missing_grants(&plan.bindings));
-    // Unlike an agent, a sandbox is not found at the next start: what is asked for and not there is never left out.
+    // Unlike an agent, a sandbox does not become available at the next start: a requested and missing one is always reported.
     let confined: Vec<String> = workflow
         .roles
         .iter()
@@ -87,7 +87,7 @@ pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
         let shared = (!is_fresh).then(|| shared_files(&workflow, &location.config.workspace)).flatten();
         remarks.extend(shared.map(|found| found.to_string()));
     }
-    // As for a run: where no file names an agent, the first that is installed.
+    // As for a run: if no file names an agent, the first installed one.
     let workflow = with_default_agent(workflow);
     let unready = match require_agent(&workflow) {
         Ok(()) => unready_agents(&workflow, &location.config.environment)?,
@@ -120,7 +120,7 @@ pub(crate) fn check(args: WorkflowCheckArgs) -> anyhow::Result<CliExit> {
     Ok(if unready.is_empty() { CliExit::Done } else { CliExit::Usage })
 }
 
-/// What the policies ask for beyond the usual, and are not granted, once for each.
+/// The requests of the policies beyond the usual that are not granted, once for each.
 fn missing_grants(bindings: &[PolicyBinding]) -> BTreeSet<String> {
     let refused = |link: BindingLink| {
         let lacks = link.grants.lacks(&link.wants);
@@ -137,7 +137,7 @@ fn missing_grants(bindings: &[PolicyBinding]) -> BTreeSet<String> {
     refused.map(remark).collect()
 }
 
-/// What a person should know of files that others will see.
+/// Remarks for the user about files that others will see.
 fn remarks(workflow: &Workflow) -> Vec<String> {
     let mut remarks = Vec::from_iter(text_format::cost_ceiling_warning(workflow));
     let folder = &workflow.paths.folder;
@@ -172,7 +172,8 @@ fn remarks(workflow: &Workflow) -> Vec<String> {
     remarks
 }
 
-/// Which of its agents would not begin here, and why. The workflow is sound without them, and may be meant for another machine.
+/// The agents of the workflow that cannot start here, with the reasons. The workflow is valid without them, and may be meant
+/// for another machine.
 fn unready_agents(
     workflow: &Workflow,
     environment: &BTreeMap<OsString, OsString>,

@@ -1,5 +1,5 @@
-//! `baton classify`: why did this agent stop? Reads a recorded stream and prints what the policy says of it. Starts no
-//! agent and needs no workspace; the decoders, the fold and the policy are those of a live run.
+//! `baton classify`: why did this agent stop? Reads a recorded stream and prints the verdict of the policy. Starts no agent and
+//! needs no workspace; the decoders, the fold and the policy are those of a live run.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -252,7 +252,7 @@ fn document(classified: &Classification) -> Value {
     })
 }
 
-/// Null where nobody said anything.
+/// Null if no fill was reported.
 fn fill(occupancy: &OccupancyView) -> Value {
     let OccupancyView { used_tokens, window_tokens, source, age_ms: _ } = occupancy;
     if used_tokens.is_none() && window_tokens.is_none() {

@@ -1,4 +1,4 @@
-//! `baton completions`: what a shell needs to complete commands and flags.
+//! `baton completions`: a script by which a shell completes commands and flags.
 
 use clap::Args;
 use clap_complete::Shell;

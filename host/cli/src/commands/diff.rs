@@ -1,4 +1,4 @@
-//! `baton diff`: what a run, or a phase of it, changed in the workspace. Changes nothing.
+//! `baton diff`: the changes of a run, or a phase of it, in the workspace. Changes nothing.
 
 use baton_runtime::core::visible::visible_name;
 use baton_runtime::core::{PhaseId, RunId};
@@ -164,7 +164,7 @@ mod tests {
         let expected = "\u{1b}[1mdiff --git a/x b/x\u{1b}[0m\n\u{1b}[1m--- a/x\u{1b}[0m\n\u{1b}[1m+++ b/x\u{1b}[0m\n\
                         \u{1b}[36m@@ -1 +1,2 @@\u{1b}[0m\n\u{1b}[31m-a\u{1b}[0m\n\u{1b}[31m--- b\u{1b}[0m\n\u{1b}[32m+c\u{1b}[0m\n d\n";
         assert_eq!(colourize_patch(&look, patch), expected);
-        // What is printed is cleaned of all escapes but those.
+        // All other escapes are removed from the output.
         assert_eq!(stdio::cleaned(expected, true), expected);
     }
 

@@ -1,5 +1,5 @@
-//! `baton experiment`: policies tried against each other on real runs (M5). Each command is in a file of its own; what a new run has
-//! to do with it is in `experiment_assignment.rs`.
+//! `baton experiment`: compares policies on real runs (M5). Each command is in a file of its own; `experiment_assignment.rs`
+//! assigns new runs.
 
 mod list;
 mod power;
@@ -49,7 +49,7 @@ pub(crate) fn experiment(command: ExperimentCommand) -> anyhow::Result<CliExit> 
     }
 }
 
-/// Where experiments are kept.
+/// The store of experiments.
 fn experiments(state_dir: Option<&std::path::Path>) -> anyhow::Result<ExperimentStore> {
     Ok(ExperimentStore::below(&location::state_root(&at(state_dir))?))
 }
@@ -59,7 +59,7 @@ fn at(state_dir: Option<&std::path::Path>) -> LocationArgs {
     LocationArgs { workspace: None, state_dir: state_dir.map(std::path::Path::to_owned) }
 }
 
-/// What a person mistyped is wrong usage; the rest is a failure.
+/// A user's mistake is wrong usage; any other error is a failure.
 fn said(error: ExperimentError) -> anyhow::Error {
     match error {
         ExperimentError::UnknownExperiment { .. }

@@ -1,5 +1,5 @@
-//! `baton handoff`: what sessions left to the next ones, and whether a document is fit to start one. Changes nothing. How
-//! it looks is in `render/handoff.rs`.
+//! `baton handoff`: the handoffs of sessions, and whether a document can start one. Changes nothing. `render/handoff.rs`
+//! renders it.
 
 mod facts;
 
@@ -154,7 +154,7 @@ fn with_newest_handoff(view: &RunView) -> Result<PhaseId, UsageError> {
         .ok_or_else(|| UsageError(format!("run {} has left no handoff yet", view.run)))
 }
 
-/// What the built-in policy writes where another one was asked.
+/// The text of the built-in policy, if another one was asked.
 fn usual(built_in: &Router, author: &Author) -> Option<String> {
     match built_in.decide(&author.question).0.ok()? {
         Decision::Prompting(brief) => Some(brief.prompt),

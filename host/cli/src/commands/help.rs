@@ -44,7 +44,7 @@ struct GuidePage {
 }
 
 impl GuidePage {
-    /// Its first line: what the page is about.
+    /// Its first line: the subject of the page.
     fn about(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_start_matches(['#', ' '])
     }

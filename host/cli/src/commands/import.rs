@@ -119,7 +119,7 @@ pub(crate) fn import(args: ImportArgs) -> anyhow::Result<CliExit> {
         true => vec![opened.as_slice()],
         false => opened.chunks(1).collect(),
     };
-    // Everything is read before anything is kept: one that is broken leaves no part of the others behind.
+    // Everything is read before anything is stored: a broken recording leaves no part of the others behind.
     let imports = groups
         .into_iter()
         .map(|group| import_group(&args, &importer, group, stderr.as_ref()))
@@ -199,7 +199,7 @@ fn codex(opened: &ImportSource) -> ImportFormat {
     ImportFormat::Stream(if is_exec { CodexExec } else { CodexAppServer })
 }
 
-/// What is wrong with a recording is a mistake on the command line; what is wrong with the disk is not.
+/// A bad recording is a mistake on the command line; an error of the disk is not.
 fn to_error(error: ImportError) -> anyhow::Error {
     match error {
         error @ (ImportError::Store(_) | ImportError::Policy(_) | ImportError::Impossible { .. }) => {

@@ -148,7 +148,7 @@ fn next(args: &InitArgs, file: &Path) -> String {
     format!("baton run {}{}", quoted(file), place.unwrap_or_default())
 }
 
-/// What is to be done, from the first place that says it.
+/// The tasks, from the first source that has any.
 fn draft(
     args: &InitArgs,
     folder: &Path,
@@ -193,7 +193,7 @@ fn draft(
     .into())
 }
 
-/// An issue is a stranger's: what it says is to be done, no command of it is taken.
+/// The author of an issue is untrusted: its text becomes tasks, and no command of it is used.
 fn of_issue(folder: &Path, number: u64, remarks: &mut Vec<String>) -> anyhow::Result<WorkflowDraft> {
     let issue = block_on(issue(folder, number))?.map_err(UsageError)?;
     let mut plan = plan::read(&issue.body);
@@ -257,7 +257,7 @@ fn check(args: &InitArgs, folder: &Path, asks: bool) -> anyhow::Result<Option<St
     Ok(Some(said).filter(|said| said != "-"))
 }
 
-/// One line from the person; nothing typed is the default.
+/// One line from the user; an empty one is the default.
 fn ask(question: &str, default: &str) -> anyhow::Result<String> {
     let shown = if default.is_empty() { String::new() } else { format!(" [{default}]") };
     let mut stderr = io::stderr().lock();

@@ -1,4 +1,4 @@
-//! `baton log`: what the agents of a run said, ran, were refused and changed. Reads the journal; changes nothing.
+//! `baton log`: the messages, commands, refusals and changes of a run's agents. Reads the journal; changes nothing.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub(crate) struct LogArgs {
     format: OutputFormatArg,
 }
 
-/// What of a run is shown.
+/// The part of a run that is shown.
 enum LogFilter {
     All,
     Session(SessionId),
@@ -86,7 +86,7 @@ pub(crate) fn log(args: LogArgs) -> anyhow::Result<CliExit> {
     };
     let mut document: Vec<Value> = Vec::new();
     loop {
-        // Asked before the look: what a host wrote until it left is then read.
+        // Checked before reading, so that the last entries of a host are read after it has ended.
         let goes_on = args.follow && goes_on(&location, &run)?;
         let (lines, more) = transcript.look(!goes_on)?;
         for line in lines.iter().filter(|line| part.has(line)) {
@@ -127,7 +127,7 @@ fn goes_on(location: &RunLocation, run: &RunId) -> anyhow::Result<bool> {
         && is_live(location, run) == Some(true))
 }
 
-/// What a word means in a run: a session, or a phase with its parts.
+/// The meaning of a word in a run: a session, or a phase with its parts.
 fn part(location: &RunLocation, run: &RunId, word: &str) -> anyhow::Result<LogFilter> {
     let view = view_of(&location.config, Some(run))?;
     let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
@@ -135,7 +135,7 @@ fn part(location: &RunLocation, run: &RunId, word: &str) -> anyhow::Result<LogFi
         return Ok(LogFilter::Session(session.id.clone()));
     }
     let mut phases: Vec<PhaseId> = Vec::new();
-    // Parts stand behind the phase that they are parts of.
+    // Parts come after the phase that they are parts of.
     for phase in &view.phases {
         let is_part = phase.parent.as_ref().is_some_and(|parent| phases.contains(parent));
         if phase.id.as_str() == word || is_part {

@@ -1,5 +1,5 @@
-//! `baton mcp`: Baton's tools for an MCP client, on stdin and stdout. The host starts it for agents; a person may name it
-//! in the settings of their own client.
+//! `baton mcp`: Baton's tools for an MCP client, on stdin and stdout. The host starts it for agents; the user may name it in
+//! the settings of their own client.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The commands, one file each: arguments, what it does, its help. Rendering is `render`'s.
+//! The commands, one file each: arguments, implementation, help. `render` renders the results.
 
 pub(crate) mod agent_processes;
 pub(crate) mod agents;

@@ -151,7 +151,7 @@ pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<CliExit> {
 }
 
 fn lock(args: LockArgs) -> anyhow::Result<CliExit> {
-    // One of these locks may be of every folder: the one beside the user's own configuration.
+    // One of these locks may concern every folder: the one next to the user's own configuration.
     expect_person("pinning policies")?;
     let (workflow, _) = Task::of_file(&args.file).parse_with_layers(&args.location)?;
     let pinned = policies::lock(&workflow, &folder_of(&args.file)?, &args.location)?;

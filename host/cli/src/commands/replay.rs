@@ -138,8 +138,8 @@ fn verify(args: &ReplayArgs, engine: &Engine) -> anyhow::Result<CliExit> {
     Ok(if found.is_complete() { CliExit::Done } else { CliExit::Unfinished })
 }
 
-/// An engine with a place for whatever the cores of this machine can do at a time. Its digest is that of a run: how many
-/// decisions are made at a time is no part of it.
+/// An engine with a place per core of this machine. Its digest is that of a run: the number of concurrent decisions is not part
+/// of it.
 fn engine(location: &LocationArgs) -> anyhow::Result<Engine> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let decisions_in_flight =

@@ -1,4 +1,4 @@
-//! `baton resume`: takes a run up where its host left it.
+//! `baton resume`: continues a run after its host ended.
 
 use baton_runtime::core::RunId;
 use baton_runtime::core::view::{RunStatus, RunView};

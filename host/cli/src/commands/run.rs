@@ -117,12 +117,12 @@ impl RunOptions {
         self.host.is_launched()
     }
 
-    /// Where it works.
+    /// Its location.
     pub(crate) fn location(&self) -> &LocationArgs {
         &self.location
     }
 
-    /// The flags that say what a run is like, as they were typed.
+    /// The flags of the run's properties, as they were typed.
     fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         if let Some(agent) = &self.agent {
@@ -142,7 +142,7 @@ impl RunOptions {
         words
     }
 
-    /// The flags that ask for something else than what a run began with.
+    /// The flags that differ from the run's initial settings.
     fn beyond(&self, run: &Workflow) -> Vec<&'static str> {
         let is_other = |agent: &AgentKind| {
             let agent = absolute_program(agent);

@@ -18,7 +18,7 @@ use crate::render::{json_record, text_format};
 use crate::stdio;
 use crate::undo_marker::is_undone;
 
-/// Characters of what a run is made from.
+/// Characters of a run's source.
 const TASK_CHARS: usize = 48;
 
 /// List the runs of this folder, the newest first
@@ -42,12 +42,12 @@ pub(crate) struct RunsArgs {
     format: OutputFormatArg,
 }
 
-/// A run, and where it worked.
+/// A run, and its location.
 struct ListedRun {
     view: RunView,
     folder: PathBuf,
     live: Option<bool>,
-    /// `baton undo` took back what it merged.
+    /// `baton undo` reverted its changes.
     is_undone: bool,
 }
 
@@ -111,7 +111,7 @@ fn of_all(args: &LocationArgs) -> anyhow::Result<(Vec<ListedRun>, Vec<Unreadable
         let location = LocationArgs { workspace: Some(folder.clone()), ..args.clone() };
         match RunLocation::here(&location).and_then(|location| of(&location)) {
             Ok(runs) => listed.extend(runs),
-            // It went meanwhile.
+            // It has disappeared in the meantime.
             Err(_) if !folder.is_dir() || !state.journal().exists() => {}
             Err(error) => unreadable.push(UnreadableFolder { folder, reason: format!("{error:#}") }),
         }
@@ -122,7 +122,7 @@ fn of_all(args: &LocationArgs) -> anyhow::Result<(Vec<ListedRun>, Vec<Unreadable
     Ok((listed, unreadable))
 }
 
-/// The runs of a folder; none where nothing has run.
+/// The runs of a folder; none if nothing has run.
 fn of(location: &RunLocation) -> anyhow::Result<Vec<ListedRun>> {
     let config: &HostConfig = &location.config;
     let rows = match rows_of(config) {

@@ -1,4 +1,4 @@
-//! `baton sandbox`: what the sandbox of this machine can do, tried with a command.
+//! `baton sandbox`: the sandbox of this machine, tried with a command.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -80,11 +80,11 @@ pub(crate) struct SandboxTryArgs {
     command: Vec<OsString>,
 }
 
-/// Of the digest of a folder, in the name of what is kept while a command is tried there.
+/// Digits of a folder's digest, in the name of the files that are kept while a command is tried there.
 const TRY_DIGITS: usize = 16;
 const IN_USE: &str = "`baton sandbox try` works in this folder; wait until its command has ended";
 
-/// What a command finds in its environment: what every agent does.
+/// The environment of a command: that of every agent.
 const INHERITED: [&str; 8] = ["PATH", "HOME", "LANG", "TERM", "USER", "SHELL", "TZ", "LC_ALL"];
 
 pub(crate) fn sandbox(command: SandboxCommand) -> anyhow::Result<CliExit> {
@@ -177,12 +177,12 @@ struct TryPlace {
     /// What is written from now on until this is dropped may be the command's.
     tried: TriedCommands,
     _lock: File,
-    /// Of a folder that Baton has worked in: no host begins meanwhile.
+    /// Of a folder that Baton has worked in: no host begins during the try.
     _host_lock: Option<HostLock>,
 }
 
 impl TryPlace {
-    /// Takes the folder. What another command planted whose `baton` was killed is taken away now, and told.
+    /// Takes the folder. Removes and reports files that an earlier command planted whose `baton` was killed.
     fn take(config: &HostConfig, workspace: &Path) -> anyhow::Result<Self> {
         let (folder, lock_file) = try_paths(config, workspace);
         let lock = File::create(&lock_file).context("marking the folder as in use")?;
@@ -207,7 +207,8 @@ impl Drop for TryPlace {
     }
 }
 
-/// The same before a run. It does not begin beside a command that is tried: neither could tell what the other plants.
+/// The same before a run. A run does not begin while a command is tried there: neither could distinguish the files that the
+/// other plants.
 pub(crate) fn clear_ended_try(config: &HostConfig) -> anyhow::Result<()> {
     let Ok(workspace) = config.workspace.canonicalize() else { return Ok(()) };
     let (folder, lock_file) = try_paths(config, &workspace);
@@ -239,19 +240,20 @@ fn clear_planted(folder: &Path) {
     swept.iter().map(refused_line).for_each(|line| stdio::progress(&line));
 }
 
-/// What stays as it is in a folder, by whole paths: what the settings of agents there run, and what pins the policies of its workflows.
+/// The protected files of a folder, by absolute paths: programs in the settings of agents there, and the pins of its workflows'
+/// policies.
 fn protected_files(workspace: &Path) -> Vec<String> {
     let of_settings = CommandFiles::of_settings(workspace);
     of_settings.kept().chain([workspace.join(LOCK_FILE).to_string_lossy().into_owned()]).collect()
 }
 
-/// What became of a command.
+/// The result of a command.
 struct TriedCommand {
     ended: CliExit,
     refused: Vec<Refusal>,
 }
 
-/// Runs it to its end, or until a signal ends this program: what it planted is taken away then as well.
+/// Runs it until it ends, or until a signal ends this program: planted files are removed then as well.
 async fn run(
     command: &[OsString],
     wanted: baton_runtime::sandbox::BoundaryRequest<'_>,
@@ -264,7 +266,7 @@ async fn run(
         BoundaryError::Missing(missing) => anyhow::Error::from(UsageError(missing.to_string())),
         error => error.into(),
     })?;
-    // The host looks for no program of its own in what the command writes.
+    // The host searches no program of its own in places that the command writes.
     let roots = state_roots(&location.config.state_root, |name| std::env::var_os(name));
     note_lists(&roots, &[&tree], &written)?;
     let before = boundary.command();
@@ -307,7 +309,7 @@ async fn run(
     Ok(TriedCommand { ended, refused })
 }
 
-/// What it was refused, on one line: it chooses the names of paths.
+/// A refusal, on one line: the command chooses the names of paths.
 fn refused_line(refusal: &Refusal) -> String {
     format!("refused to {}", visible_name(&refusal.to_string()))
 }
@@ -329,7 +331,7 @@ fn document(refused: &[Refusal], passed: bool) -> serde_json::Value {
     json!({ "schema": json_record::SCHEMA, "record": "sandbox-try", "passed": passed, "refused": refused })
 }
 
-/// What this machine can do, a line for each level.
+/// The support of this machine, a line for each level.
 pub(crate) fn lines(sandbox_support: &SandboxSupport) -> Vec<String> {
     [SandboxLevel::Write, SandboxLevel::Strict]
         .into_iter()
@@ -371,7 +373,7 @@ mod tests {
         assert_eq!(line, "refused to write /home/b␊refused to fake line");
     }
 
-    // N6: what an agent would not change, a command that was tried did.
+    // N6: a command that was tried could change files that an agent could not.
     #[test]
     fn what_settings_of_agents_run_stays_while_a_command_is_tried() {
         let place = tempfile::tempdir().unwrap();

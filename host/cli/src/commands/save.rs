@@ -1,4 +1,4 @@
-//! `baton save`: keeps what a run was made from as a workflow file. Starts nothing.
+//! `baton save`: saves the source of a run as a workflow file. Starts nothing.
 
 use std::path::PathBuf;
 

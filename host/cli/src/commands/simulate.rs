@@ -1,5 +1,5 @@
-//! `baton simulate`: whole workflows in virtual time, with one policy beside another, and models that are fitted from journals.
-//! Starts no agent. How it looks is in `render/simulation.rs`.
+//! `baton simulate`: whole workflows in virtual time, with policies in comparison, and models that are fitted from journals.
+//! Starts no agent. `render/simulation.rs` renders the results.
 
 mod arms;
 mod fit;
@@ -196,7 +196,7 @@ fn play(arms: &[SimulatedArm], model: &Model, first: u64, runs: u64) -> anyhow::
     Ok(fleet)
 }
 
-/// Writes the runs of single seeds where `baton replay` finds them.
+/// Writes the runs of single seeds to the place where `baton replay` finds them.
 fn keep(args: &SimulateArgs, arms: &[SimulatedArm], model: &Model) -> anyhow::Result<CliExit> {
     let root = std::path::absolute(args.journal.as_deref().unwrap_or(Path::new(".")))?;
     for arm in arms {

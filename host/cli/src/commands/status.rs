@@ -1,4 +1,4 @@
-//! `baton status`: where a run stands. Reads the journal, or asks the host; starts no policy engine.
+//! `baton status`: the state of a run. Reads the journal, or asks the host; starts no policy engine.
 
 use baton_runtime::core::RunId;
 use baton_runtime::{RunRow, runs, view_of};
@@ -73,7 +73,7 @@ pub(crate) fn status(args: StatusArgs) -> anyhow::Result<CliExit> {
     Ok(CliExit::Done)
 }
 
-/// `live` is the run that a host works on, where it is known whether there is one.
+/// `live` is the run that a host works on, if it is known whether there is one.
 fn all(rows: &[RunRow], live: Option<&Option<RunId>>, format: OutputFormat) -> anyhow::Result<CliExit> {
     let row = |row: &RunRow| {
         json!({

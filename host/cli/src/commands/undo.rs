@@ -1,4 +1,4 @@
-//! `baton undo`: takes back what a run landed in the workspace.
+//! `baton undo`: reverts the changes that a run landed in the workspace.
 
 use baton_runtime::core::RunId;
 use baton_runtime::{UndoChangeKind, UndoFileChange, UndoOutcome, UndoResult, UndoSummary};
@@ -138,7 +138,7 @@ fn list(look: &TerminalStyle, undid: &UndoResult) -> String {
     }
 }
 
-/// What is said of it, a line each.
+/// The messages about the result, a line each.
 fn messages(undid: &UndoResult, dry_run: bool, flags: &str) -> Vec<String> {
     let run = &undid.run;
     match &undid.what {

@@ -1,4 +1,4 @@
-//! What the files of a run say of the decisions that an experiment decides: what an arm takes over from them, and what it sets aside.
+//! The choices in a run's files for the decisions of an experiment: those that an arm inherits, and those that it overrides.
 
 use baton_lab::experiment::{ExperimentArm, ExperimentVersion};
 use baton_runtime::core::observation::Capability;
@@ -30,7 +30,8 @@ pub(crate) fn configured_component(
     candidates.iter().map(|candidate| &candidate.component).find(is_same).cloned()
 }
 
-/// What the files say that an arm sets aside, in words, each with its place. Files that are refused set nothing aside: the run says why.
+/// The choices of the files that an arm overrides, in words, each with its place. Invalid files have none: the run reports the
+/// error.
 pub(crate) fn set_aside(
     config: &HostConfig,
     workflow: &Workflow,

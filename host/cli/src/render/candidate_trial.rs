@@ -1,4 +1,4 @@
-//! What a trial of a policy came to, for people and programs. Compares nothing: that is the lab's.
+//! The results of a policy's trial, for people and programs. The lab makes the comparison.
 
 pub(super) mod totals;
 
@@ -29,7 +29,7 @@ pub(crate) struct TrialSubject<'a> {
     pub(crate) component: &'a Digest,
     /// Its canonical settings.
     pub(crate) settings: &'a Digest,
-    /// What it can be asked about.
+    /// The decisions that it can be asked about.
     pub(crate) decides: &'a [Capability],
 }
 
@@ -52,9 +52,9 @@ pub(crate) struct RunTrialReport<'a> {
     pub(crate) run: &'a RunId,
     /// Who was asked.
     pub(crate) policy: TrialSubject<'a>,
-    /// About what.
+    /// The decisions that it was asked about.
     pub(crate) decides: &'a BTreeSet<Capability>,
-    /// What came of it.
+    /// The results.
     pub(crate) tried: &'a TrialResult,
 }
 
@@ -139,15 +139,15 @@ impl RunTrialReport<'_> {
 
 /// A trial on one question.
 pub(crate) struct QuestionTrialReport<'a> {
-    /// What was asked.
+    /// The question.
     pub(crate) question: &'a PolicyRequest,
     /// Who was asked.
     pub(crate) policy: TrialSubject<'a>,
-    /// What it answers.
+    /// Its answer.
     pub(crate) candidate: &'a PolicyAnswer,
-    /// What it used for it.
+    /// The fuel that the answer took.
     pub(crate) fuel: u64,
-    /// What is answered without it.
+    /// The answer without it.
     pub(crate) current: &'a Result<Decision, Fault>,
     /// By whom.
     pub(crate) label: &'a Provenance,

@@ -1,5 +1,5 @@
-//! What a comparison of arms came to, for people and programs: the verdict in words first, then the numbers. Compares nothing and
-//! judges nothing: text, JSON and the page are printed from one [`Comparison`].
+//! The results of a comparison of arms, for people and programs: the verdict in words first, then the numbers. Computes
+//! nothing: text, JSON and the page are rendered from one [`Comparison`].
 
 mod charts;
 mod html_report;
@@ -16,7 +16,7 @@ pub(crate) use html_report::{html, svg};
 /// Characters of the widest advice, "stop: broken", and two spaces.
 const ADVICE_WIDTH: usize = 14;
 
-/// What the columns of the arms mean.
+/// The meaning of the arms' columns.
 const COLUMNS: &str = "Known runs have an outcome; in exposed runs the policy of the arm was asked something; in \
     swapped runs the policy was changed during the run. Means of tokens, cost and time are geometric.";
 
@@ -112,7 +112,7 @@ fn arms(of: &Comparison, look: &TerminalStyle) -> String {
     drawn(&mut table)
 }
 
-/// The outcomes of one candidate beside control's.
+/// The outcomes of one candidate next to control's.
 fn outcomes(of: &Comparison, candidate: usize, look: &TerminalStyle) -> String {
     let (control, arm) = (&of.arms[0], &of.arms[candidate + 1]);
     let mut table = bare(look);
@@ -152,7 +152,7 @@ impl ComparisonRow {
             metric.arms.get(index).map(|value| number_format::mean(metric, value)).unwrap_or_default()
         };
         let (said, interval) = number_format::effect(metric, effect);
-        // Where the verdict says already why there is no answer, it is not said once more in each line.
+        // If the verdict already explains why there is no answer, the lines do not repeat it.
         let why = effect.cannot_judge.as_ref().or(effect.not_yet.as_ref());
         let is_told = why.is_some_and(|why| of.verdict.words.iter().any(|words| words.contains(why)));
         let interval = match (is_told, &effect.cannot_judge) {
@@ -180,7 +180,7 @@ fn role(role: MetricRole) -> &'static str {
     }
 }
 
-/// A check in a line: what, how it came out, in words.
+/// A check in a line: its subject, its result, in words.
 fn check_rows(of: &Comparison) -> Vec<(String, CheckResult, String)> {
     let several = of.arms.len() > 2;
     let mut rows = vec![
@@ -204,7 +204,7 @@ fn checks(of: &Comparison, look: &TerminalStyle) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// How it was done, and what a reader has to know besides.
+/// The method, and further notes for the reader.
 fn notes(of: &Comparison) -> Vec<String> {
     let mut notes = vec![number_format::method(of), COLUMNS.to_owned()];
     notes.extend(of.pairings.iter().map(|pairing| number_format::pairing(of, pairing)));

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::text_format;
 
-/// What is shown of one sentence of a policy; a cell with more is no cell.
+/// Most characters of a policy's sentence that are shown in a cell.
 pub(super) const SENTENCE_CHARS: usize = 240;
-/// What is shown of a line of a prompt or a document.
+/// Most characters of a line of a prompt or a document that are shown.
 const LINE_CHARS: usize = 100;
 /// Fields of a decision that explain it and lead to nothing: they are named only if no other field differs.
 const EXPLANATORY_FIELDS: [&str; 3] = ["evidence", "findings", "left_out"];
 
-/// A decision in a few words, and its reason. Of a long text only where it differs from the other one is shown; and of two
+/// A decision in a few words, and its reason. Of a long text only the part that differs from the other one is shown; and of two
 /// decisions that read alike, the first field that differs.
 pub(crate) fn said(answer: &Result<Decision, Fault>, other: Option<&Decision>) -> (String, String) {
     let decision = match answer {
@@ -113,7 +113,7 @@ fn field_that_differs(decision: &Decision, other: &Decision) -> Option<String> {
     Some(format!("{path}: {}", clean(&value, LINE_CHARS)))
 }
 
-/// Where the first of two values differs from the second, and what it has there; null if only the second has anything.
+/// The first difference between two values, and the first one's value there; null if only the second has one.
 fn differing<'v>(path: &str, one: &'v Value, other: &Value) -> Option<(String, &'v Value)> {
     match (one, other) {
         (one, other) if one == other => None,

@@ -1,4 +1,4 @@
-//! A dry run for people and programs: what would be started, with which prompts and budgets. Starts nothing.
+//! A dry run for people and programs: the agents that would be started, with their prompts and budgets. Starts nothing.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ pub(crate) fn text(
     text
 }
 
-/// Who decides what; in one line where one policy decides everything.
+/// The policy of each decision; in one line if one policy decides everything.
 fn policies(bindings: &[&PolicyBinding]) -> String {
     let who = |binding: &PolicyBinding| {
         let (component, settings) = (binding.component.short(), binding.settings.short());
@@ -107,7 +107,7 @@ fn commits(workflow: &Workflow) -> String {
     format!("{of_all}{others}{branch}")
 }
 
-/// Where a policy decides and which file says so, where that is not the rule.
+/// The scope of a policy and the file that chose it, if these are not the defaults.
 fn chosen(binding: &PolicyBinding) -> String {
     let place = match &binding.scope {
         PolicyScope::Run => String::new(),
@@ -179,7 +179,7 @@ fn waits_for<'a>(session: &PlannedSession, workflow: &'a Workflow) -> &'a [Phase
     phase.map_or(&[], |phase| &phase.depends_on)
 }
 
-/// Commands that the agent may run without asking, where its permission leaves that to be said.
+/// Commands that the agent may run without asking, if its permission does not determine that.
 fn may_run(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
     let role = &session.role;
     if matches!(role.agent, AgentKind::Process { .. } | AgentKind::Rehearsal)
@@ -197,7 +197,7 @@ fn may_run(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
     all
 }
 
-/// What makes the workspace ready for the phase of a session, beside what does for all.
+/// The setup commands of a session's phase, in addition to the common ones.
 fn setup<'a>(session: &PlannedSession, workflow: &'a Workflow) -> &'a [String] {
     let phase = workflow.phases.iter().find(|phase| phase.id == session.phase);
     phase.map_or(&[], |phase| phase.setup.as_slice())

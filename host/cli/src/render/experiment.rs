@@ -1,4 +1,4 @@
-//! Experiments for people and programs: what they are and how many runs they have. What came of them is a comparison's to tell.
+//! Experiments for people and programs: their definitions and numbers of runs. A comparison has their results.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const SCHEMA: u32 = 1;
 /// Runs by version and arm.
 pub(crate) type ArmRunCounts = BTreeMap<(u32, ArmName), u64>;
 
-/// A list of them, each with its runs and with what it gives way to.
+/// A list of them, each with its runs and with the experiments that take precedence.
 pub(crate) fn list(
     rows: &[(ExperimentDefinition, ArmRunCounts, Vec<String>)],
     format: OutputFormat,

@@ -117,7 +117,7 @@ pub(crate) fn record_of(ordinal: usize, entry: &HandoffEntry, now: &ReviewDecisi
     })
 }
 
-/// `usual` is what third parties' texts are held to, where that is asked for.
+/// `usual` is the text that third parties' texts are compared with, if requested.
 pub(crate) fn text_of(
     look: &TerminalStyle,
     phase: &PhaseId,
@@ -189,13 +189,13 @@ pub(crate) fn text_of(
     text
 }
 
-/// What the built-in policy writes where another one was asked.
+/// The text of the built-in policy, if another one was asked.
 pub(crate) type BuiltInTextFn<'a> = &'a dyn Fn(&Author) -> Option<String>;
 
-/// Stands before each line of what a third party wrote: it reached an agent as it stands there.
+/// The prefix of each line of a third party's text, which reached an agent in this form.
 const THIRD_PARTY_PREFIX: &str = "┆ ";
 
-/// A document inside of another text, to be told from it; `foreign` marks each line as a third party's.
+/// A document within another text, distinguished from it; `foreign` marks each line as a third party's.
 fn indented(text: &str, foreign: bool) -> String {
     let before = if foreign { THIRD_PARTY_PREFIX } else { "  " };
     text.lines().map(|line| format!("{}\n", format!("{before}{line}").trim_end())).collect()
@@ -226,7 +226,7 @@ fn author_json(author: &Author) -> Value {
     })
 }
 
-/// Line by line, what a third party wrote otherwise than the built-in policy does.
+/// The differences between a third party's text and the built-in policy's, line by line.
 fn differing(look: &TerminalStyle, by: Option<&Author>, usual: Option<BuiltInTextFn<'_>>) -> String {
     let (Some(author), Some(usual)) = (by.filter(|author| author.is_third_party()), usual) else {
         return String::new();

@@ -1,9 +1,9 @@
-//! The shell of a page that a report is read on: one self-contained HTML file, without scripts and without anything that is
-//! loaded, readable in light and dark and on paper. What stands in it, each report says for itself.
+//! The frame of a report's page: one self-contained HTML file, without scripts and external resources, readable in light and
+//! dark and on paper. Each report has its own content.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// The colours, by what they mean. A page has them, and so has a drawing that stands alone.
+/// The colours, by their meaning. A page has them, and so has a standalone drawing.
 pub(crate) const COLOURS: &str = "\
 :root{color-scheme:light dark;--back:#fff;--text:#1f2328;--muted:#59636e;--line:#d1d9e0;--faint:#f6f8fa;\
 --mark:#0969da;--band:#b6d7fb;--good:#1a7f37;--warn:#9a6700;--bad:#cf222e}\
@@ -45,7 +45,7 @@ pub(crate) fn page(title: &str, body: Markup) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                // Nothing is loaded and nothing runs, whatever a name in the report may try.
+                // Nothing is loaded and nothing runs, even with hostile names in the report.
                 meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
                 title { (clean(title)) }
                 style { (PreEscaped(COLOURS)) (PreEscaped(DRAWINGS)) (PreEscaped(PAGE)) }

@@ -1,4 +1,4 @@
-//! What an import came to, and where an imported run comes from: for people and programs. Reads no recording.
+//! The results of an import, and the source of an imported run: for people and programs. Reads no recording.
 
 use baton_lab::{ImportNote, ImportReport};
 use baton_runtime::core::RunId;
@@ -29,7 +29,7 @@ pub(crate) fn provenance(imported: &ImportedRecording) -> String {
 pub(crate) struct ImportSummary<'a> {
     /// The run.
     pub(crate) run: &'a RunId,
-    /// What it came to.
+    /// The results.
     pub(crate) report: &'a ImportReport,
     /// It was there before.
     pub(crate) already_imported: bool,

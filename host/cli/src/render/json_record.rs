@@ -14,13 +14,13 @@ use crate::stdio;
 /// Version of every record: it grows when a field changes its meaning or goes away.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// A run as it stands.
+/// The current state of a run.
 pub(crate) struct RunDocument<'a> {
-    /// Where it works.
+    /// Its location.
     pub(crate) location: &'a RunLocation,
     /// The run.
     pub(crate) view: &'a RunView,
-    /// Whether a host works on it, where that was asked.
+    /// Whether a host works on it, if the caller checked that.
     pub(crate) live: Option<bool>,
 }
 
@@ -38,13 +38,13 @@ impl Serialize for RunDocument<'_> {
     }
 }
 
-/// Something that a person would have been told.
+/// A notice for people, as a record.
 pub(crate) struct ProgressRecord<'a> {
     /// When.
     pub(crate) at: UnixMs,
     /// In which run.
     pub(crate) run: &'a RunId,
-    /// What.
+    /// The notice.
     pub(crate) notice: &'a ProgressEvent,
 }
 

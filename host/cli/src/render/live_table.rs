@@ -16,7 +16,7 @@ use super::{notice, text_format};
 use crate::location::RunLocation;
 use crate::stdio;
 
-/// Lines of the terminal that the table leaves free: the one above it, the cursor's, and what just happened.
+/// Lines of the terminal that the table leaves free: the one above it, the cursor's, and the latest lines.
 const LINES_FREE: usize = 5;
 /// However small the terminal is: the header, one phase, and how many more there are.
 const LINES_MIN: usize = 3;
@@ -35,7 +35,7 @@ pub(crate) struct LiveTable {
     shown_at: Option<Instant>,
     /// When a session last did something, as this terminal saw it.
     last_active: BTreeMap<SessionId, Instant>,
-    /// What stands below.
+    /// The current table.
     below: String,
     /// How wide the terminal was then.
     width: u16,
@@ -88,7 +88,7 @@ impl LiveTable {
         self.redraw_table(self.table(), &[]);
     }
 
-    /// What is to stand below now.
+    /// The table to show now.
     fn table(&self) -> String {
         let Some(view) = &self.view else { return String::new() };
         let age =
@@ -102,7 +102,7 @@ impl LiveTable {
         format!("\n{}\n{}", look.paint(Tone::Dim, &sum), table_within(view, &look, &ages, lines_max))
     }
 
-    /// Draws it, with these lines above it, in one go. Where nothing is different, nothing is written.
+    /// Draws it, with these lines above it, in one write. Writes nothing if nothing has changed.
     fn redraw_table(&mut self, below: String, above: &[String]) {
         let width = terminal_style::stderr().width;
         if above.is_empty() && below == self.below && width == self.width {
@@ -113,7 +113,7 @@ impl LiveTable {
         (self.below, self.width, self.drawn_at) = (below, width, Some(Instant::now()));
     }
 
-    /// Rows that what stands below takes: a terminal that became narrower has broken its lines.
+    /// Rows of the current table: a terminal that became narrower has broken its lines.
     fn rows(&self, width: u16) -> usize {
         self.below.lines().map(|line| columns(line).div_ceil(usize::from(width)).max(1)).sum()
     }
@@ -126,7 +126,7 @@ impl LiveTable {
         );
     }
 
-    /// Takes the table away; what scrolled stays.
+    /// Removes the table; scrolled lines stay.
     pub(crate) fn leave(&self) {
         stdio::redraw(self.rows(terminal_style::stderr().width), "");
     }
@@ -145,7 +145,7 @@ fn quiet_for(view: &RunView, ages: &SessionAges) -> Option<DurationMs> {
     (youngest.0 >= QUIET_MS).then_some(DurationMs(youngest.0 / 1000 * 1000))
 }
 
-/// Columns that a line takes: what paints it takes none.
+/// Columns of a line, without its escape sequences.
 fn columns(line: &str) -> usize {
     let mut parts = line.split('\u{1b}');
     let first = parts.next().unwrap_or_default().chars().count();
@@ -163,7 +163,7 @@ fn summary(view: &RunView, since: DurationMs, quiet: Option<DurationMs>) -> Stri
     format!("{elapsed}, {done} of {objectives}, {}{quiet}", text_format::billed_of_run(view))
 }
 
-/// What sessions did last, with the paths of files as they are from the workspace.
+/// The last acts of sessions, with the paths of files relative to the workspace.
 fn from_workspace(mut view: RunView, location: &RunLocation) -> RunView {
     let workspace = location.config.workspace.to_string_lossy();
     for session in view.phases.iter_mut().flat_map(|phase| &mut phase.sessions) {

@@ -1,4 +1,4 @@
-//! The transcript of a run in lines: what agents said, ran, read, wrote and were refused. Decides nothing.
+//! The transcript of a run in lines: the agents' messages, commands, reads, writes and refusals. Decides nothing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use super::terminal_style::{TerminalStyle, Tone};
 use super::text_format;
 use crate::config_layers;
 
-/// Lines of what a command printed; `--format json` has all that is kept.
+/// Lines of a command's output; `--format json` has all that is stored.
 const OUTPUT_LINES: usize = 4;
 /// Files that are named in a line.
 const FILES_NAMED: usize = 8;
@@ -21,7 +21,7 @@ const FILES_NAMED: usize = 8;
 const PHASE_WIDTH: usize = 12;
 const SESSION_WIDTH: usize = 4;
 const WORD_WIDTH: usize = 8;
-/// What a terminal or a pager may begin a new line at.
+/// Characters at which a terminal or a pager may begin a new line.
 const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 /// How agents begin what they return for a call that was not allowed.
 const REFUSALS: [&str; 6] = [
@@ -47,11 +47,11 @@ pub(crate) struct LogRenderer {
     pub(crate) workspace: String,
     /// The folder of the run's sessions, if it has one.
     pub(crate) sessions: Option<PathBuf>,
-    /// What the agents wrote on their terminals and was not shown.
+    /// The terminal output of the agents that was not shown.
     pub(crate) terminal_tails: TerminalTails,
 }
 
-/// Of each session that has not ended: its last line, and what it wrote on its terminal.
+/// For each session that has not ended: its last line, and its terminal output.
 pub(crate) type TerminalTails = BTreeMap<SessionId, (TranscriptLine, Vec<String>)>;
 
 struct LogLine {
@@ -63,8 +63,8 @@ struct LogLine {
 }
 
 impl LogRenderer {
-    /// One line, with those that belong to it; nothing for what an agent writes on its terminal. That is counted when its process is
-    /// gone, and quoted if the process failed.
+    /// One line, with those that belong to it; empty for terminal output of an agent. That is counted when its process has
+    /// ended, and quoted if the process failed.
     pub(crate) fn next(&mut self, line: &TranscriptLine) -> String {
         match (&line.what, &line.session) {
             (TranscriptEvent::Signal { channel: SignalSource::Terminal, code, text }, Some(session))
@@ -86,13 +86,13 @@ impl LogRenderer {
         }
     }
 
-    /// What the agents that have not ended wrote on their terminals until now.
+    /// The terminal output so far of the agents that have not ended.
     pub(crate) fn rest(&mut self) -> String {
         let rest = std::mem::take(&mut self.terminal_tails);
         rest.into_values().map(|(line, lines)| self.written(&line, &lines, false)).collect()
     }
 
-    /// How much an agent wrote on its terminal, and where it is; the end of it if it is asked for.
+    /// The amount of an agent's terminal output, and its file; the end of it if requested.
     fn written(&self, line: &TranscriptLine, lines: &[String], is_quoted: bool) -> String {
         let session = line.session.as_ref().map_or("", |session| session.as_str());
         let file = self.sessions.as_ref().map(|folder| folder.join(session).join("stderr.log"));
@@ -119,7 +119,7 @@ impl LogRenderer {
         };
         let indent = head.chars().count() + WORD_WIDTH + 2;
         let word = self.look.paint(said.tone, &format!("{:WORD_WIDTH$}", said.word));
-        // What an agent says or runs may have several lines, and none of them may look like a row of the host's own.
+        // An agent's message or command may have several lines, and none of them may look like a row of the host's own.
         let whole = said.text.trim().to_owned();
         let mut lines = whole.split(BREAKS);
         let mut text = format!(
@@ -168,7 +168,7 @@ impl LogRenderer {
             TranscriptEvent::Signal { code, text, .. } => {
                 let text = first_lines(&without_colours(text)).join("\n");
                 match (code.is_empty(), text.is_empty()) {
-                    // What a program writes on its terminal is no message of the agent.
+                    // Terminal output of a program is not a message of the agent.
                     (true, _) => line("prints", Tone::Dim, text),
                     (false, true) => line("signal", Tone::Warn, code.clone()),
                     (false, false) => line("signal", Tone::Warn, format!("{code}: {text}")),
@@ -427,7 +427,7 @@ mod tests {
         let gone = |code| TranscriptEvent::Ended {
             exit: ProcessExit { code: Some(code), signal: None, by_host: false },
         };
-        // A person can act on it if the agent failed, and not otherwise: it is counted, and the file is named.
+        // The user can act on it only if the agent failed; otherwise it is counted, and the file is named.
         assert_eq!((next(written()), next(written())), (String::new(), String::new()));
         let shown = next(gone(0));
         let count = "prints    4 lines on its terminal, not shown here: /state/sessions/r/s1/stderr.log\n";
@@ -448,7 +448,7 @@ mod tests {
         );
         let refused = called("Bash", [&Some("make".into()), &None, &None], Some(true), true, REFUSALS[5]);
         assert_eq!((refused.word, refused.text.as_str()), ("refused", "$ make"));
-        // What its own rules refuse is a refusal.
+        // A refusal by its own rules is a refusal.
         let target = "rm -rf x (rm -f style commands are not permitted)".to_owned();
         let what = TranscriptEvent::Refused { refusal: Refusal { kind: RefusalKind::Own, target } };
         let shown = log.next(&TranscriptLine { what, ..lines().remove(0) });

@@ -1,4 +1,4 @@
-//! From notices and views to what people and programs read. The wording lives here; nothing is decided here.
+//! Renders notices and views for people and programs. The wording is here; nothing is decided here.
 
 pub(crate) mod candidate_trial;
 pub(crate) mod changes;

@@ -29,13 +29,13 @@ pub(crate) struct NoticeText {
     pub(crate) phase: Option<PhaseId>,
     /// About which session.
     pub(crate) session: Option<SessionId>,
-    /// What kind of thing happened, one word.
+    /// The kind of the event, in one word.
     pub(crate) word: &'static str,
     /// How it is meant.
     pub(crate) tone: Tone,
-    /// What happened.
+    /// The event.
     pub(crate) text: String,
-    /// Further lines: evidence, parts, what to type.
+    /// Further lines: evidence, parts, commands for the user.
     pub(crate) more: Vec<String>,
 }
 
@@ -390,7 +390,7 @@ pub(crate) fn say(
         },
     };
     let (phase, session) = about(notice);
-    // Whatever a policy or an agent said, it begins no line.
+    // Text of a policy or an agent must not begin a line.
     let (text, more) = (in_a_line(&text), more.iter().map(|line| in_a_line(line)).collect());
     NoticeText { phase, session, word, tone, text, more }
 }
@@ -534,7 +534,7 @@ pub(crate) fn from_workspace(text: &str, workspace: &str) -> String {
     }
 }
 
-/// What a prompt is for.
+/// The purpose of a prompt.
 pub(crate) fn prompted(kind: PromptKind, focus: &str) -> String {
     match kind {
         PromptKind::First => format!("first: {focus}"),

@@ -1,4 +1,4 @@
-//! What was not allowed: who refused it, and how a person allows it.
+//! Refused calls: who refused them, and how the user allows them.
 
 use baton_runtime::core::facts::{Refusal, RefusalKind};
 use baton_runtime::core::workflow::file::is_command_pattern;
@@ -11,7 +11,7 @@ pub(crate) fn not_given(refusal: &Refusal) -> String {
     }
 }
 
-/// How a person allows a command that a role did not.
+/// How the user allows a command that a role did not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PermissionHint {
     /// By this flag, as it is typed.
@@ -20,13 +20,13 @@ pub(crate) enum PermissionHint {
     OnlyAllCommands,
 }
 
-/// What is said of a command that no pattern can name.
+/// The text about a command that no pattern can name.
 pub(crate) const ONLY_ALL: &str =
     "--allow cannot name this command; a new run with --permission full lets its agents run every command";
 
-/// How a call is allowed; nothing where it is not the call of a command.
+/// How a call is allowed; none if it is not the call of a command.
 pub(crate) fn allowing(call: &str) -> Option<PermissionHint> {
-    /// What is longer may be cut.
+    /// A longer command may be truncated.
     const BYTES_MAX: usize = 150;
     let command = call.strip_prefix("Bash ")?.trim();
     // In a pattern, `*` stands for plain words alone.

@@ -25,12 +25,12 @@ const COLUMNS_FROM: u16 = 78;
 /// Where a line continues there.
 const NARROW_INDENT: usize = 2;
 
-/// Puts a run into lines. Remembers only what has been said.
+/// Renders a run in lines. Remembers only the lines that were shown.
 pub(crate) struct PlainRenderer {
     look: TerminalStyle,
     header_printed: bool,
     phase_width: usize,
-    /// The tenth of the window that was last told, by session.
+    /// The last shown tenth of the window, by session.
     told: BTreeMap<SessionId, Option<u64>>,
     /// What is shown of a context only if the size of its window stays unknown, by session.
     held: BTreeMap<SessionId, ProgressEvent>,
@@ -137,7 +137,7 @@ impl PlainRenderer {
         let head = format!("{clock}{phase}{session}");
         let line = self.look.wrap(&format!("{head} {}: {}", said.word, said.text), NARROW_INDENT);
         let quiet = if said.tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
-        // An id may be so long that even the beginning is broken.
+        // A long id may be broken over lines itself.
         let first = match line.strip_prefix(&format!("{head} {}:", said.word)) {
             Some(rest) => {
                 let (head, word) = (self.look.paint(Tone::Dim, &head), self.look.paint(said.tone, said.word));

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::stdio;
 
-/// Between two lines where there is no terminal.
+/// Time between two lines if there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(15);
 /// From this time on it is worth saying how fewer questions are put.
 const LONG: Duration = Duration::from_secs(180);
@@ -18,12 +18,12 @@ pub(crate) struct QuestionProgress {
     questions: u64,
     begun: Instant,
     last_line_at: Instant,
-    /// What asks fewer questions, until that was said.
+    /// The flag for fewer questions, until it was shown.
     fewer_hint: Option<&'static str>,
 }
 
 impl QuestionProgress {
-    /// `fewer_hint` is the flag that asks fewer of them, where there is one.
+    /// `fewer_hint` is the flag for fewer questions, if there is one.
     pub(crate) fn new(questions: u64, fewer_hint: Option<&'static str>) -> Self {
         let now = Instant::now();
         let bar = std::io::stderr().is_terminal().then(|| {
@@ -35,7 +35,7 @@ impl QuestionProgress {
         Self { bar, questions, begun: now, last_line_at: now, fewer_hint }
     }
 
-    /// So many were put.
+    /// Shows the number of asked questions.
     pub(crate) fn at(&mut self, asked: u64) {
         if let Some(bar) = &self.bar {
             bar.set_position(asked);

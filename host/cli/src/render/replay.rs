@@ -1,4 +1,4 @@
-//! What recorded runs say of another policy, for people and programs. Compares nothing: that is the lab's.
+//! The results of another policy on recorded runs, for people and programs. The lab makes the comparison.
 
 mod html;
 mod tables;
@@ -26,9 +26,9 @@ pub(crate) use verification::VerifiedRuns;
 pub(crate) struct PolicyReplayReport<'a> {
     /// Who was asked.
     pub(crate) policy: TrialSubject<'a>,
-    /// About what.
+    /// The decisions that were compared.
     pub(crate) decides: &'a BTreeSet<Capability>,
-    /// What came of it.
+    /// The results.
     pub(crate) replayed: &'a ReplayResult,
 }
 
@@ -80,7 +80,7 @@ impl PolicyReplayReport<'_> {
         FunctionTotals { name, can, whose, decides: self.decides, functions: &self.replayed.functions }
     }
 
-    /// The policy as the subject of a warning: where it left questions to the policy behind it, the warnings are of both.
+    /// The policy as the subject of a warning: if it left questions to its fallback, the warnings are of both.
     fn warner(&self) -> String {
         let name = self.policy.name;
         let assess = Capability::Exhaustion.name();
@@ -92,7 +92,7 @@ impl PolicyReplayReport<'_> {
         }
     }
 
-    /// What the warnings are worth, in words.
+    /// The quality of the warnings, in words.
     fn warnings(&self) -> Vec<String> {
         let ReplayResult { recorded, candidate, off_course_contexts, remembers, .. } = self.replayed;
         let mut said = Vec::new();
@@ -353,7 +353,7 @@ fn alarm(alarm: &WarningOutcome) -> String {
     }
 }
 
-/// One line of what a policy wrote.
+/// One line of a policy's text.
 fn line(text: &str) -> String {
     super::decision::clean(text, super::decision::SENTENCE_CHARS)
 }

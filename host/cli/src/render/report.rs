@@ -1,4 +1,4 @@
-//! What a run came to: the table, what each phase did, where its handoffs and artifacts lie, what to type next.
+//! The report of a run: the table, the results of each phase, the paths of its handoffs and artifacts, the next commands.
 
 mod refusals;
 
@@ -29,20 +29,20 @@ const LABEL: usize = 11;
 const SESSION_INDENT: usize = 6;
 const REFUSED_INDENT: usize = 8;
 
-/// What a report tells beside the view: it is looked up where the run works.
+/// Data of a report in addition to the view, from the location of the run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReportContext {
     /// The plan that it was made from, and how its boxes are.
     pub(crate) plan: Option<PlanStatus>,
     /// What it changed in the workspace: "3 files, +120 −7"; nothing if it changed nothing, or that is unknown.
     pub(crate) changed: Option<String>,
-    /// The same of its phases, where it has several.
+    /// The same for its phases, if it has several.
     pub(crate) changed_by: BTreeMap<PhaseId, String>,
-    /// `baton undo` took back what its split phases merged.
+    /// `baton undo` reverted its changes.
     pub(crate) is_undone: bool,
     /// The workflow bounds what the run, or a phase of it, may cost.
     pub(crate) has_cost_ceiling: bool,
-    /// What its confined agents could write and what has names elsewhere as well; nothing where there was none.
+    /// Files that its confined agents could write and that have names elsewhere as well; none if there were none.
     pub(crate) shared_files: Option<String>,
     /// A host is ending the agents of the run now.
     pub(crate) is_stopping: bool,
@@ -172,7 +172,7 @@ fn question_section(
     text
 }
 
-/// Where several questions are open, the answer says which it is for.
+/// If several questions are open, the answer names its question.
 fn which(view: &RunView, question: &QuestionSummary) -> String {
     if view.questions.len() > 1 { format!(" --question {}", question.id) } else { String::new() }
 }
@@ -262,7 +262,7 @@ fn phase_section(
         let why = in_a_line(&format!("failed: {why}"));
         text.push_str(&format!("  commit    {}\n", look.wrap(&look.paint(Tone::Bad, &why), LABEL + 1)));
     }
-    // Where it is done its tree is gone: what was in it is where its parent began.
+    // The tree of a finished part is gone: its work is in the place where its parent began.
     if !phase.tree.is_workspace() && phase.status != PhaseStatus::Done {
         text.push_str(&format!("  work tree {}\n", phase.tree));
     }
@@ -354,7 +354,7 @@ fn totals(view: &RunView, location: &RunLocation, aside: &ReportContext) -> Stri
     )
 }
 
-/// Phases that the workflow wants committed and that are not, and what to type.
+/// Phases that should be committed and are not, and the commands for that.
 fn commits_failed(view: &RunView) -> String {
     let phases: Vec<&PhaseId> = view.not_committed().map(|phase| &phase.id).collect();
     if phases.is_empty()
@@ -384,7 +384,7 @@ fn cost_ceiling_caveat(view: &RunView, aside: &ReportContext) -> &'static str {
     }
 }
 
-/// Work trees that an ended run leaves behind, since what is in them reached nothing.
+/// Work trees that an ended run leaves behind, since their content was not merged.
 fn leftover_worktrees(view: &RunView) -> String {
     // A reviewer works in the tree of the part that it reviews, which is that part's to leave.
     let left = |phase: &&PhaseSummary| {
@@ -403,7 +403,7 @@ fn leftover_worktrees(view: &RunView) -> String {
     )
 }
 
-/// What to type next.
+/// The next commands.
 fn next(look: &TerminalStyle, view: &RunView, location: &RunLocation, aside: &ReportContext) -> String {
     let (run, flags) = (&view.run, &location.flags);
     let resume = format!("baton resume {run}{flags}");

@@ -1,4 +1,4 @@
-//! What `baton run` says of the unfinished run that it finds (D8): for people and programs. Decides nothing.
+//! The message of `baton run` about the unfinished run that it finds (D8): for people and programs. Decides nothing.
 
 use baton_runtime::UnfinishedRun;
 use baton_runtime::core::observation::ObjectiveStatus;
@@ -13,21 +13,21 @@ use super::text_format;
 /// Names in a line; of more than this only the number is said.
 const NAMES_SHOWN: usize = 8;
 
-/// What is said of a run that was found.
+/// The message about a found run.
 pub(crate) struct ResumeMessage<'a> {
     /// The run.
     pub(crate) run: &'a UnfinishedRun,
     /// The workflow, or a file beneath it, says something else since it began.
     pub(crate) changed: bool,
-    /// What was typed and the run began without, as it was typed; empty where there is nothing.
+    /// The typed flags that the run began without; empty if there are none.
     pub(crate) beyond: &'a str,
-    /// What is different in the plan that it was made from.
+    /// The changes in the plan that it was made from.
     pub(crate) boxes: PlanBoxDiff,
     /// What to type to begin a new run instead.
     pub(crate) restart: &'a str,
 }
 
-/// How the boxes of a plan differ from what a run of it began with.
+/// The differences between the boxes of a plan and those at the start of its run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PlanBoxDiff {
     /// Boxes that are open, and no objective of the run.
@@ -37,7 +37,7 @@ pub(crate) struct PlanBoxDiff {
 }
 
 impl PlanBoxDiff {
-    /// What a person has changed since. Empty for what is no plan.
+    /// The user's changes since. Empty if it is not a plan.
     pub(crate) fn between(run: &UnfinishedRun, now: &Workflow) -> Self {
         let (Some(TickedPlan { boxes: before, .. }), Some(TickedPlan { boxes: now, .. })) =
             (&run.workflow.plan, &now.plan)
@@ -94,7 +94,7 @@ impl ResumeMessage<'_> {
         }
     }
 
-    /// Nothing moves until a person answers.
+    /// No phase continues until the user answers.
     pub(crate) fn waits(&self) -> bool {
         self.run.view.status == RunStatus::Paused
     }

@@ -1,4 +1,4 @@
-//! What the shadows of a run would have decided, for people and programs. Compares nothing: that was done when they were asked.
+//! The decisions of a run's shadow policies, for people and programs. The comparison was made when they were asked.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::{json_record, text_format};
 pub(crate) struct ShadowResults<'a> {
     /// Which run.
     pub(crate) run: &'a RunId,
-    /// What they said.
+    /// Their answers.
     pub(crate) story: &'a ShadowReport,
     /// Differences that are shown.
     pub(crate) differences: usize,

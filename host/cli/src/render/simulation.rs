@@ -1,5 +1,5 @@
-//! What a simulation came to, for people and programs: the comparison of its arms first, then what a run is on average.
-//! Compares nothing itself.
+//! The results of a simulation, for people and programs: the comparison of its arms first, then the averages of a run. Compares
+//! nothing itself.
 
 use std::collections::BTreeMap;
 
@@ -21,20 +21,20 @@ pub(crate) struct SimulationResult<'a> {
     pub(crate) workflow: &'a str,
     /// Who decided.
     pub(crate) arms: &'a [SimulatedArm],
-    /// What a person has to know of them, in whole sentences.
+    /// Remarks for the user about them, in whole sentences.
     pub(crate) notes: &'a [String],
     /// The first seed.
     pub(crate) first: u64,
     /// Runs of each arm that were asked for.
     pub(crate) asked: u64,
-    /// What came of it.
+    /// The results.
     pub(crate) fleet: &'a SimulationBatch,
 }
 
 /// One line of the table: what it is called, its mean over runs, and whether a comparison tells of it already.
 type SimulationMetric = (&'static str, fn(&SimulatedRun) -> f64, fn(f64) -> String, bool);
 
-/// What is shown of each arm, as means of a run.
+/// The shown values of each arm, as means of a run.
 const LINES: [SimulationMetric; 12] = [
     ("objectives checked", |run| f64::from(run.measures.completed), two_digits, true),
     ("objectives claimed only", |run| f64::from(run.measures.claimed), two_digits, true),
@@ -106,7 +106,7 @@ impl SimulationResult<'_> {
         lines
     }
 
-    /// The first arm is control; none where nothing stands beside it.
+    /// The first arm is control; none if there is no other arm.
     pub(crate) fn comparison(&self) -> Option<Comparison> {
         let samples: Vec<ArmSample> =
             self.arms.iter().zip(&self.fleet.arms).map(|(arm, runs)| sample(arm, runs)).collect();
@@ -123,7 +123,7 @@ impl SimulationResult<'_> {
         (samples.len() > 1).then(|| compare(&samples, &options))
     }
 
-    /// A page of the comparison; none where there is nothing to compare.
+    /// A page of the comparison; none if there is nothing to compare.
     pub(crate) fn html(&self) -> Option<String> {
         self.comparison().map(|of| comparison::html(&of))
     }
@@ -202,14 +202,14 @@ fn sample(arm: &SimulatedArm, runs: &[SimulatedRun]) -> ArmSample {
     }
 }
 
-/// What an arm decides, in the whole run.
+/// The decisions of an arm, in the whole run.
 fn of_arm(arm: &SimulatedArm) -> impl Iterator<Item = &PolicyBinding> + Clone {
     arm.bindings
         .iter()
         .filter(|binding| binding.from.layer == ConfigLayer::Experiment && binding.scope == PolicyScope::Run)
 }
 
-/// What is set for the policy of a binding otherwise than by default.
+/// The settings of a binding's policy that differ from the defaults.
 fn set_of(arm: &SimulatedArm, binding: &PolicyBinding) -> BTreeMap<String, SettingValue> {
     let Some(configured) = (arm.loaded)(&binding.first()) else { return BTreeMap::new() };
     let schema = configured.policy().schema().unwrap_or_default();

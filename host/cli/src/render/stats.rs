@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::json_record;
 
-/// What was computed, in words and in numbers.
+/// The computed values, in words and in numbers.
 pub(crate) struct StatsAnswer {
     record: &'static str,
     sentence: String,

@@ -1,4 +1,4 @@
-//! `baton experiment list` and `show`: which experiments there are, and what one of them is. Counts runs, compares nothing.
+//! `baton experiment list` and `show`: the experiments, and the details of one. Counts runs, compares nothing.
 
 use std::path::PathBuf;
 

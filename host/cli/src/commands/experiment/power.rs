@@ -68,7 +68,7 @@ pub(crate) struct ExperimentPowerArgs {
     format: OutputFormatArg,
 }
 
-/// One answer: what would be found, and how many it takes.
+/// One answer: the effect, and the number of runs to find it.
 struct PowerEstimate {
     what: String,
     needed: Result<SampleSize, String>,
@@ -126,7 +126,7 @@ pub(super) fn power(args: ExperimentPowerArgs) -> anyhow::Result<CliExit> {
 
 fn of_past(past: &PastRuns, effect: f64, goal: PowerGoal) -> Vec<PowerEstimate> {
     let baseline = past.finished;
-    // Where nearly all are finished there is no room for more of them; then it is about losing as many.
+    // If nearly all runs finish, the rate cannot rise by the effect; then the estimate is for a fall of the same size.
     let points = if baseline + effect > 1.0 { -effect } else { effect };
     let asked = [
         (

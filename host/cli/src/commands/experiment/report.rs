@@ -1,5 +1,5 @@
-//! `baton experiment report`: what can be said so far. Reads the journals of all workspaces, and the comparison says the rest. An alarm
-//! is an exit code of its own, so that a script sees it.
+//! `baton experiment report`: the results so far. Reads the journals of all workspaces; the comparison is the lab's. An alarm
+//! has an exit code of its own, so that a script sees it.
 
 use std::path::PathBuf;
 

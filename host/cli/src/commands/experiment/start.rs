@@ -1,5 +1,5 @@
-//! `baton experiment start`: checks what is to be tried, keeps its components, and writes the definition down. From then on new runs
-//! take part; nothing that is at work changes.
+//! `baton experiment start`: checks the arms, stores their components, and writes the definition. From then on new runs are
+//! enrolled; running ones do not change.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -233,7 +233,7 @@ pub(super) fn start(args: ExperimentStartArgs) -> anyhow::Result<CliExit> {
     Ok(CliExit::Done)
 }
 
-/// In what the definition that is there differs from the one that was asked for.
+/// The differences between the existing definition and the requested one.
 fn other(
     earlier: &ExperimentDefinition,
     current: &ExperimentVersion,
@@ -327,7 +327,7 @@ fn fitted(
     Ok(fitted)
 }
 
-/// What an arm is granted. An arm that gets less than it asks for would be measured by how it fails.
+/// The grants of an arm. An arm that gets less than it requests would be measured by its failures.
 fn granted_to(
     arm: &ArmName,
     policy: &CompiledPolicy,
@@ -413,7 +413,7 @@ fn warn_overlaps(experiments: &ExperimentStore, definition: &ExperimentDefinitio
     }
 }
 
-/// Says which runs take part, and what the user's file and the one of the folder say that holds in none of them.
+/// Prints which runs are enrolled, and the choices in the files of the user and the folder that have no effect in them.
 fn print_overridden_choices(definition: &ExperimentDefinition, args: &LocationArgs) -> anyhow::Result<()> {
     let Some(version) = definition.current() else { return Ok(()) };
     let RunTargeting { workflow, workspace } = &version.only;
@@ -430,7 +430,7 @@ fn print_overridden_choices(definition: &ExperimentDefinition, args: &LocationAr
     let mut policies = Policies::default();
     policies.lay(ConfigLayers::read(Some(&folder))?.said());
     let files = Workflow { policies, ..Workflow::default() };
-    // What cannot be read here the run says.
+    // Unreadable components are reported by the run.
     let Ok(bundle) = policies::bundle(&files, &folder, args, PinMode::Leave) else { return Ok(()) };
     for arm in &version.arms {
         let aside = experiment_assignment::set_aside(&location.config, &files, &bundle, version, arm);

@@ -7,12 +7,12 @@ use baton_runtime::core::{ObjectiveId, path_mentions};
 use baton_runtime::read_plain;
 use serde_json::Value;
 
-/// The end of the name of the facts beside a handoff.
+/// The end of the name of a handoff's facts.
 const FACTS: &str = "-facts.json";
 /// Facts of a run are smaller.
 const FACTS_BYTES_MAX: u64 = 64 << 20;
 
-/// What the facts beside a handoff say that its check needs.
+/// The facts of a handoff that its check needs.
 pub(super) struct HandoffFactsFile {
     /// The commit it was made at, and the branch.
     pub(super) head: String,
@@ -30,7 +30,7 @@ impl HandoffFactsFile {
         self.excuses.iter().any(kept) || self.descriptions.contains(path)
     }
 
-    /// The facts that a document refers to, where they are: beside the file, in the workspace, or in its archive.
+    /// The facts of a document, if they exist: next to the file, in the workspace, or in its archive.
     pub(super) fn beside(workspace: &Path, file: &Path, document: &str) -> Option<Self> {
         let named = path_mentions::extract_paths(document).into_iter().find(|path| path.ends_with(FACTS))?;
         let name = Path::new(&named).file_name()?;

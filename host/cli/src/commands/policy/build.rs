@@ -1,5 +1,5 @@
-//! `baton policy build`: a policy becomes a component: a crate by the compiler, C files by clang, what is in another language by the
-//! build script that it brings along. Checks nothing; `baton policy check` does.
+//! `baton policy build`: turns a policy into a component: a crate by the compiler, C files by clang, other languages by the
+//! policy's build script. Checks nothing; `baton policy check` does.
 
 use std::path::PathBuf;
 

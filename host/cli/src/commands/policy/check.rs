@@ -1,5 +1,5 @@
-//! `baton policy check`: is a component fit to decide? Shows what it wants of the host, puts generated questions to it and
-//! says which rules its answers break. It judges no judgment: that is what `try` is for.
+//! `baton policy check`: checks a component against the contract. Shows its requests to the host, asks it generated questions
+//! and reports the rules that its answers break. It does not rate decisions; `try` compares them.
 
 mod golden;
 
@@ -69,7 +69,7 @@ pub(crate) struct PolicyCheckArgs {
     format: OutputFormatArg,
 }
 
-/// What is known of a component.
+/// The results for a component.
 #[derive(Serialize)]
 struct PolicyCheckResult {
     #[serde(rename = "policy")]
@@ -118,7 +118,7 @@ struct PolicyCheckRecord<'a> {
     checked: &'a PolicyCheckResult,
 }
 
-/// What is granted for the check, so that a policy that reads artifacts can be asked: there are none.
+/// The artifacts during the check, so that a policy that reads artifacts can be asked: there are none.
 pub(super) struct EmptyArtifactSource;
 
 impl ArtifactSource for EmptyArtifactSource {
@@ -138,7 +138,7 @@ fn run_check(args: &PolicyCheckArgs, plan: ConformancePlan) -> anyhow::Result<Po
     let asked_with = named.settings(&set);
     let NamedComponent { name, bytes, rules, .. } = named;
     let engine = policies::engine(&LocationArgs::default())?;
-    // It is held to what it asks for; the workflow that names it has to grant that.
+    // It gets the limits that it requests; the workflow that names it has to grant them.
     let load = |ComponentGrants { artifacts, .. }: ComponentGrants| {
         let grants = ComponentGrants { artifacts, ..ComponentGrants::for_trial(&bytes) };
         engine
@@ -248,8 +248,8 @@ fn asked_with(checked: &PolicyCheckResult) -> String {
     }
 }
 
-/// The functions of which neither a question nor a golden file showed a decision: the policy abstained each time. Rules abstain from what
-/// they do not name, and generated questions have other words, phases and modes than theirs.
+/// The functions for which neither a question nor a golden file led to a decision: the policy abstained each time. Rules
+/// abstain from everything that they do not name, and generated questions have other words, phases and modes than theirs.
 fn unseen<'r>(
     report: &'r ConformanceReport,
     goldens: Option<&'r GoldenReplay>,
@@ -313,7 +313,7 @@ fn verdict(checked: &PolicyCheckResult, look: &TerminalStyle) -> String {
     text
 }
 
-/// The rules that say something of it, each with what broke it.
+/// The rules with results, each with the cases that broke it.
 fn rules(report: &ConformanceReport, look: &TerminalStyle) -> String {
     let width = report.applied().map(|rule| rule.says.len()).max().unwrap_or(0);
     let mut text = format!("{:width$}  {:>7}  {:>7}\n", "rule", "asked", "broken");
@@ -340,7 +340,7 @@ fn rules(report: &ConformanceReport, look: &TerminalStyle) -> String {
     text
 }
 
-/// What answering took, beside what it may take.
+/// The cost of the answers, with the limits.
 fn functions(report: &ConformanceReport) -> String {
     let limit = report.limits.fuel;
     let width = report.functions.iter().map(|function| function.function.len()).max().unwrap_or(0).max(8);
@@ -457,7 +457,7 @@ mod tests {
         mute.report.functions[0].abstained = mute.report.functions[0].questions;
         mute.fit = unseen(&mute.report, None, &mute.rules).next().is_none();
         insta::assert_snapshot!("policy_check_mute", text(&mute, &TerminalStyle::bare(100)));
-        // Rules are for what they name, so that they are not unfit for abstaining.
+        // Rules apply only to named cases, so abstaining does not make them unfit.
         let rules = BTreeMap::from([("after-failed".to_owned(), SettingValue::Text("ask".into()).into())]);
         let mut of_rules = checked(0);
         of_rules.report.functions[0].abstained = of_rules.report.functions[0].questions;

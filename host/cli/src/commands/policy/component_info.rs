@@ -1,5 +1,4 @@
-//! What a policy shows of itself before it is used, shared by the commands that bring policies here and send them away. Asks
-//! it nothing.
+//! The description of a policy before its use, shared by the commands that pull and push policies. Asks it no question.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +20,7 @@ pub(super) struct ComponentSummary {
     pub(super) outline: ComponentInterface,
 }
 
-/// Loads a component as a run would that grants it everything; what is no policy is refused.
+/// Loads a component like a run that grants it everything; refuses anything that is not a policy.
 pub(super) fn outside(
     location: &LocationArgs,
     reference: &str,

@@ -1,4 +1,4 @@
-//! `baton policy inspect`: what a component decides and what can be set for it.
+//! `baton policy inspect`: the decisions of a component and its settings.
 
 use anyhow::Context as _;
 use baton_runtime::core::Digest;
@@ -29,7 +29,7 @@ pub(crate) struct InspectArgs {
     format: OutputFormatArg,
 }
 
-/// What is shown of a component.
+/// The description of a component.
 struct ComponentInspection {
     name: String,
     digest: Digest,
@@ -60,7 +60,7 @@ pub(super) fn inspect(args: InspectArgs) -> anyhow::Result<CliExit> {
     Ok(CliExit::Done)
 }
 
-/// Loads a component exactly as a run does, without a cache: it is looked at once.
+/// Loads a component exactly as a run does, without a cache, since it is inspected once.
 fn inspect_component(reference: &str) -> anyhow::Result<ComponentInspection> {
     let NamedComponent { name, bytes, .. } = policies::named(reference, &RegistryArgs::default())?;
     let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;

@@ -58,7 +58,7 @@ struct PolicyListRow {
 }
 
 impl PolicyListRow {
-    /// What the lock alone says.
+    /// An entry with only the lock's data.
     fn pinned(reference: &str, component: &Digest, manifest: Option<&Digest>) -> Self {
         PolicyListRow {
             reference: reference.to_owned(),

@@ -19,9 +19,9 @@ use crate::stdio;
 use languages::PolicyLanguage;
 
 static TEMPLATE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/rust");
-/// What a crate that extends the built-in policy has of its own; [`SHARED`] is as in every crate.
+/// The own files of a crate that extends the built-in policy; [`SHARED`] is as in every crate.
 static EXTENDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/extends");
-/// The files of [`TEMPLATE`] that do not depend on what is decided, and how.
+/// The files of [`TEMPLATE`] that do not depend on the kind of decision and policy.
 const SHARED: [&str; 4] = ["Cargo.toml", "gitignore", "sdk.toml", "tests/golden.rs"];
 /// The built-in policy, as a library.
 static RESILIENCE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../policies/resilience/src");
@@ -30,11 +30,11 @@ const BUILT_IN: &str = "resilience";
 static SDK: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/src");
 /// How the SDK is formatted, so that `cargo fmt` in the new crate changes nothing.
 const SDK_STYLE: &str = include_str!("../../../../../rustfmt.toml");
-/// The guide of the SDK, which goes where the SDK goes.
+/// The guide of the SDK, which is copied with the SDK.
 const SDK_GUIDE: &str = include_str!("../../../../../sdk/README.md");
 static WIT: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../wit");
 
-/// What the crates are built with, as the workspace has it.
+/// The dependencies of the crates, in the versions of the workspace.
 const VERSIONS: [(&str, &str); 3] = [("proptest", "1.12"), ("serde_json", "1"), ("wit-bindgen", "0.61")];
 
 /// The contract as one file: the one that names the package comes first.
@@ -61,7 +61,7 @@ const RESERVED_NAMES: &str = "\
     ref return review schema self settings splitting static std struct super test trait true try type typeof unsafe unsized \
     use virtual where while yield";
 
-/// Types that every module has, beside those that the template names.
+/// Types that every module has, in addition to those that the template names.
 const PRELUDE: &[&str] = &["Box", "Err", "None", "Ok", "Option", "Result", "Self", "Some", "String", "Vec"];
 
 /// Create a crate for a policy of your own
@@ -361,7 +361,7 @@ fn texts(dir: &Dir<'static>) -> Vec<(PathBuf, &'static str)> {
     own.chain(dir.dirs().flat_map(texts)).collect()
 }
 
-/// All of it or nothing: beside the place first, then moved there.
+/// All of it or nothing: written next to the target first, then moved there.
 fn write(folder: &Path, files: &[(PathBuf, String)]) -> std::io::Result<()> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let part = folder.with_file_name(format!(".{name}.{}.part", std::process::id()));

@@ -1,5 +1,4 @@
-//! `baton policy pull`: a policy comes from a registry, is believed by the rules of trust or not kept at all. Uses it for
-//! nothing.
+//! `baton policy pull`: fetches a policy from a registry, and stores it only if the trust rules accept it. Does not use it.
 
 use std::path::PathBuf;
 

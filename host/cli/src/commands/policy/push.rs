@@ -49,7 +49,7 @@ pub(super) fn push(args: PushArgs) -> anyhow::Result<CliExit> {
     let imports: Vec<String> = outside.outline.imports.iter().map(|import| import.name.clone()).collect();
     let artifact = PolicyArtifact::new(bytes.into_owned(), &imports, &outside.outline.exports);
     let depot = registries::depot(&args.registry)?;
-    // Nothing, or nothing that can be read, is there where it is new.
+    // None if the reference is new or cannot be read.
     let before = depot.registry().resolve(&reference).ok();
     let digest = depot.registry().push(&reference, &artifact)?;
     let size = text_format::bytes(artifact.component_bytes());

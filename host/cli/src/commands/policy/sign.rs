@@ -1,4 +1,4 @@
-//! `baton policy keygen` and `baton policy sign`: a pair of keys, and a signature beside a policy, in the format of cosign.
+//! `baton policy keygen` and `baton policy sign`: a pair of keys, and a signature of a policy, in the format of cosign.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -136,7 +136,7 @@ pub(super) fn sign(args: SignArgs) -> anyhow::Result<CliExit> {
     Ok(CliExit::Done)
 }
 
-/// The file of a reference, which may have a pin behind it.
+/// The file of a reference, which may have a pin after it.
 pub(super) fn file_of(reference: &str) -> PathBuf {
     PathBuf::from(reference.rsplit_once("@sha256:").map_or(reference, |(file, _)| file))
 }

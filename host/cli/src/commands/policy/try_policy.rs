@@ -1,5 +1,5 @@
-//! `baton policy try`: what a candidate would have decided, beside what was decided. Starts no agent, and changes nothing. How
-//! it looks is in `render/candidate_trial.rs`.
+//! `baton policy try`: compares a candidate's decisions with the recorded ones. Starts no agent, and changes nothing.
+//! `render/candidate_trial.rs` renders it.
 
 mod question;
 mod sample;
@@ -80,7 +80,7 @@ pub(super) fn attempt(args: PolicyTryArgs) -> anyhow::Result<CliExit> {
         Some(file) => Some((Path::new(file), question::read(Path::new(file))?)),
         None => None,
     };
-    // A golden file says under which settings it is asked; what is typed goes before that.
+    // A golden file has the settings of its question; those on the command line take precedence.
     let mut settings = asked.as_ref().map(|(_, golden)| golden.settings.clone()).unwrap_or_default();
     settings.extend(args.settings.iter().cloned());
     let engine = policies::engine(&args.location)?;
@@ -145,7 +145,7 @@ fn try_on_question(
     Ok(CliExit::Done)
 }
 
-/// What a policy is asked about: what it decides, and of that what was named, if anything was.
+/// The decisions to ask a policy about: its own, limited to the named ones, if any.
 pub(crate) fn asked_about(
     policy: &ConfiguredPolicy,
     named: &[CapabilityArg],
@@ -171,7 +171,7 @@ fn is_file(on: &str) -> bool {
     on == "-" || on.ends_with(".json") || on.contains('/') || Path::new(on).is_file()
 }
 
-/// `key=value`: a value that is no JSON is a text; `{"add": [...], "remove": [...]}` edits a list.
+/// `key=value`: a value that is not JSON is a text; `{"add": [...], "remove": [...]}` edits a list.
 pub(crate) fn setting(given: &str) -> Result<(String, GivenSetting), String> {
     let (key, value) = given.split_once('=').ok_or("expected KEY=VALUE, like max-objectives=2")?;
     let value = match serde_json::from_str(value) {

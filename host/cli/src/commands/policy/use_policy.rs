@@ -110,11 +110,11 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<CliExit> {
             let named = policies::named(reference, &RegistryArgs::of(&args.location))?;
             let settings = named.settings(&args.settings.iter().cloned().collect());
             let is_fallback = named.is_fallback();
-            // A file of rules is as it is now: what was taken out of it is gone.
+            // A file of rules replaces the earlier one: removed rules are gone.
             let is_whole = reference.starts_with(RULES_FILE);
             if !named.built_in {
                 let engine = policies::engine(&args.location)?;
-                // What cannot even be loaded the host refuses, and journals that.
+                // The host refuses a component that cannot be loaded, and journals that.
                 if let Ok(policy) = policies::load(&engine, reference, &named, &settings) {
                     let set = &args.settings;
                     conformance_record::require(
@@ -155,7 +155,7 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<CliExit> {
     Ok(CliExit::Done)
 }
 
-/// Who decides what from now on, and with which of the settings that were given, a line each.
+/// The policies that decide from now on, and which of the given settings each has, a line each.
 fn binding_lines(
     change: &PolicyChange,
     given: &[(String, GivenSetting)],
@@ -221,7 +221,7 @@ fn binding_lines(
     text
 }
 
-/// "`--grant fuel=200000000 --grant 'artifacts=reports/*'`": what grants this; `of` stands before each key.
+/// "`--grant fuel=200000000 --grant 'artifacts=reports/*'`": the flags that grant this; `of` comes before each key.
 pub(crate) fn grant_flags(refused: &RequestedGrants, of: &str) -> String {
     let artifacts = refused.artifacts.iter().map(|pattern| format!("--grant '{of}artifacts={pattern}'"));
     let fuel = refused.fuel.map(|fuel| format!("--grant {of}fuel={fuel}"));

@@ -44,15 +44,15 @@ pub(crate) struct VerifyArgs {
     format: OutputFormatArg,
 }
 
-/// What was found.
+/// The results.
 struct SignatureVerification {
     component: Digest,
     /// Of a policy in a registry.
     manifest: Option<Digest>,
     verdict: TrustResult,
-    /// The manifest that `baton.lock` pins, if that is what was verified.
+    /// The manifest that `baton.lock` pins, if that is the verified one.
     pinned: Option<Digest>,
-    /// If the tag leads elsewhere now: to what, and what is to be said of its signatures.
+    /// If the tag has moved: its new target, and the state of that one's signatures.
     moved_tag: Option<String>,
 }
 
@@ -102,7 +102,7 @@ fn of_registry(args: &VerifyArgs, key: Option<TrustedKey>) -> anyhow::Result<Sig
         Some(key) => registries::resolver_with_trust(&args.registry, TrustRules::only(key))?,
         None => registries::depot(&args.registry)?,
     };
-    // What this folder agreed to is what is meant here.
+    // The version that this folder pinned is verified.
     let pin = PolicyLock::read(Path::new(LOCK_FILE))?.oci(&reference);
     let delivered = depot.get(&reference, pin.as_ref())?;
     let moved_tag = pin.as_ref().and_then(|pin| match depot.get(&reference, None) {

@@ -1,5 +1,4 @@
-//! `baton policy which`: who decides what where, and which file says so. Starts nothing. How it looks is in
-//! `render/which.rs`.
+//! `baton policy which`: the policy of each decision, and the file that chose it. Starts nothing. `render/which.rs` renders it.
 
 mod binding_resolver;
 
@@ -67,13 +66,13 @@ pub(super) fn which(args: WhichArgs) -> anyhow::Result<CliExit> {
     Ok(CliExit::Done)
 }
 
-/// What would decide in a run of a workflow.
+/// The policies of a run of a workflow.
 fn of_file(args: &WhichArgs, file: &std::path::Path) -> anyhow::Result<WhichReport> {
     let (workflow, layers) = Task::of_file(file).parse_with_layers(&args.location)?;
     let location = RunLocation::for_workflow(&args.location, &workflow, true)?;
     let bundle = policies::bundle(&workflow, &folder_of(file)?, &args.location, PinMode::Leave)
         .map_err(placed(&workflow.policies))?;
-    // Which arm a run gets is drawn when it begins; that it would draw one is said beside what its files choose.
+    // The arm of a run is drawn when it begins; a possible arm is noted next to the choices of the files.
     let experiments = experiment_assignment::foresee(&location, &workflow, &bundle);
     let of = WhichSubject::Workflow { name: workflow.name.clone(), file: file.display().to_string() };
     let mut which = planned(
@@ -88,7 +87,7 @@ fn of_file(args: &WhichArgs, file: &std::path::Path) -> anyhow::Result<WhichRepo
     Ok(which)
 }
 
-/// What is the same for every workflow.
+/// The choices that are the same for every workflow.
 fn of_layers(args: &WhichArgs) -> anyhow::Result<WhichReport> {
     let location = RunLocation::here(&args.location)?;
     let layers = ConfigLayers::read(Some(&location.config.workspace))?;
@@ -122,7 +121,7 @@ fn planned(
     Ok(which)
 }
 
-/// What decides in a run now, by its journal.
+/// The current policies of a run, from its journal.
 fn of_run(args: &WhichArgs, run: Option<&RunId>) -> anyhow::Result<WhichReport> {
     let location = RunLocation::for_reading(&args.location, run)?;
     let (run, gatherer) = BindingResolver::of_run(&args.location, &location.config, run)?;

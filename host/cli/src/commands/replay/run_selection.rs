@@ -102,7 +102,7 @@ fn artifacts(state: &StateDir) -> Option<ArtifactStore> {
 fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where the last star was, and how much it stands for so far.
+    // The place of the last star, and the length of its match so far.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {

@@ -1,5 +1,5 @@
-//! What an agent may have changed about a task since its last run: a workflow file, and of a plan its checks, its ticks, and where it
-//! lies.
+//! Possible changes by an agent to a task since its last run: a workflow file, and of a plan its checks, its ticks, and its
+//! place.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,8 +18,8 @@ use crate::location::state_root;
 use crate::policies::lock_files;
 use crate::task::{CommandFiles, ResolvedTask, Task, path_aliases};
 
-/// Refuses a plan or a workflow file at whose place another run found a file of its own, and that is reached by a link now: no run knows what
-/// it leads to.
+/// Refuses a plan or a workflow file that was a regular file for another run, and that is reached by a link now: its target is
+/// unknown to all runs.
 pub(super) fn expect_no_new_link(file: &Path, location: &LocationArgs) -> anyhow::Result<()> {
     let (Ok(typed), Ok(real)) = (std::path::absolute(file), fs::canonicalize(file)) else { return Ok(()) };
     let state_root = state_root(location)?;
@@ -41,9 +41,9 @@ pub(super) fn expect_no_new_link(file: &Path, location: &LocationArgs) -> anyhow
     Ok(())
 }
 
-/// Refuses what an agent may have written into the file of a task: checks of a plan that its last run did not begin with or that it lacks
-/// now, and a workflow file that was changed while a run worked, or one of the files that it names. The same for what is used for the first
-/// time. `base` is the folder that their paths start from, `command` what was typed.
+/// Refuses possible changes by an agent in the file of a task: checks of a plan that its last run did not begin with or that it
+/// lacks now, and a workflow file, or a file that it names, that was changed while a run worked. The same for files that are
+/// used for the first time. `base` is the folder that their paths start from, `command` the typed command.
 pub(super) fn expect_no_agent_changes(
     task: &Task,
     location: &LocationArgs,
@@ -73,8 +73,8 @@ pub(super) fn expect_no_agent_changes(
     }
 }
 
-/// What differs since the last run of a file in what it says or names, by an agent as it may be. `path` is the name of the file as it was
-/// typed, and without links.
+/// The possible changes by an agent to a file, its content or the files that it names, since the last run. `path` is the name
+/// of the file as typed, and without links.
 fn changed_since_last_run(
     task: &Task,
     (path, real): (&Path, &Path),
@@ -140,7 +140,7 @@ fn changed_since_last_run(
     })
 }
 
-/// What decides about a run beside its own file: policies and the locks that pin them, and files of rules and modes.
+/// The other files that determine a run: policies and the locks that pin them, and files of rules and modes.
 pub(super) fn named_files(resolved: &ResolvedTask, base: &Path) -> Vec<PathBuf> {
     let ResolvedTask { workflow, named } = resolved;
     let files = named.iter().map(String::as_str).chain(workflow.policies.references());
@@ -149,7 +149,8 @@ pub(super) fn named_files(resolved: &ResolvedTask, base: &Path) -> Vec<PathBuf> 
     files.chain(lock_files(workflow, base)).collect()
 }
 
-/// Checks that are new in a plan, and checks that phases and objectives of it had and have no more. `whole` is the plan with its ticked boxes.
+/// Checks that are new in a plan, and checks that its phases and objectives had and lost. `whole` is the plan with its ticked
+/// boxes.
 fn other_checks(run: &RunId, began: &Workflow, now: &Workflow, whole: &Workflow) -> Option<String> {
     let known: BTreeSet<&str> = placed_checks(began).map(|(_, _, check)| check).collect();
     let new = placed_checks(now).map(|(_, _, check)| check).filter(|check| !known.contains(check));
@@ -160,7 +161,7 @@ fn other_checks(run: &RunId, began: &Workflow, now: &Workflow, whole: &Workflow)
             new.join(", ")
         ));
     }
-    // One that stands elsewhere now does not look at what it looked at.
+    // A check in another place does not check the same work.
     let mut left: Vec<PlacedCheck<'_>> = placed_checks(whole).collect();
     let is_lost = |check: &PlacedCheck<'_>| match left.iter().position(|one| one == check) {
         Some(at) => {
@@ -170,7 +171,7 @@ fn other_checks(run: &RunId, began: &Workflow, now: &Workflow, whole: &Workflow)
         None => true,
     };
     let lost = placed_checks(began).filter(is_lost).map(|(_, _, check)| check);
-    // What every phase is held to cannot have been taken from one.
+    // A check of every phase cannot have been taken from one.
     let holds_all = |check: &&str| whole.phases.iter().all(|phase| phase.verify.as_deref() == Some(*check));
     let mut lost: Vec<&str> = lost.filter(|check| !holds_all(check)).collect();
     lost.sort_unstable();
@@ -184,10 +185,10 @@ fn other_checks(run: &RunId, began: &Workflow, now: &Workflow, whole: &Workflow)
     })
 }
 
-/// A check of a plan, behind the heading and the objective that it is of.
+/// A check of a plan, after its heading and its objective.
 pub(super) type PlacedCheck<'w> = (&'w str, Option<&'w str>, &'w str);
 
-/// The commands that a run of it is held to, each where it stands.
+/// The commands that a run of it must pass, each with its place.
 pub(super) fn placed_checks(workflow: &Workflow) -> impl Iterator<Item = PlacedCheck<'_>> {
     workflow.phases.iter().flat_map(|phase| {
         let heading = phase.title.as_str();

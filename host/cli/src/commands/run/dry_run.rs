@@ -31,7 +31,7 @@ pub(super) fn show(request: &StartRequest, view: ViewArgs) -> anyhow::Result<Cli
     Ok(CliExit::Done)
 }
 
-/// The plan with what experiments have to do with it, if any has.
+/// The plan with its experiments, if there are any.
 fn with_experiments(mut plan: serde_json::Value, experiments: &[String]) -> serde_json::Value {
     if !experiments.is_empty() {
         plan["experiments"] = experiments.into();

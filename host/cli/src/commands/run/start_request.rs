@@ -1,5 +1,6 @@
-//! What a command asks for when it begins a run: resolved once, from the task, the flags and the layers beneath them. The process that
-//! hosts the run in the background gets it as bytes, and reads none of the files again: what an agent writes in between changes nothing.
+//! The request of a command that begins a run: resolved once, from the task, the flags and the layers below them. The process
+//! that hosts the run in the background gets it as bytes, and reads none of the files again: an agent's changes in between have
+//! no effect.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,13 +32,13 @@ use crate::task::{ResolvedTask, Task, shared_files};
 /// A new run, as it begins.
 #[derive(Debug)]
 pub(super) struct StartRequest {
-    /// The task over the layers beneath it, with what the flags say.
+    /// The task over the layers below it, with the flags applied.
     pub(super) workflow: Workflow,
     /// The components that its policies name, as bytes.
     pub(super) policies: PolicyBundle,
-    /// What it takes over from the run that it takes the place of; nothing if it takes part in no experiment.
+    /// The experiments that it inherits from the run that it replaces; none if it is not enrolled.
     pub(super) inherited_arms: Option<Vec<Assignment>>,
-    /// Where it works.
+    /// Its location.
     pub(super) location: RunLocation,
     /// The folder of the task, in which no program is looked for.
     base: PathBuf,
@@ -46,9 +47,9 @@ pub(super) struct StartRequest {
 }
 
 impl StartRequest {
-    /// Resolves a command that begins a run. Refuses what an agent may have written, unless a person accepts it. `tell` gets each notice as
-    /// soon as it is known. Writes only what a run needs before it is one: the lock of policies that are used for the first time, that
-    /// earlier runs are set aside, and a scratch folder; nothing for a dry run.
+    /// Resolves a command that begins a run. Refuses possible changes by an agent, unless the user accepts them. `tell` gets
+    /// each notice as soon as it is known. Writes only the files that must exist before a run: the lock of policies that are
+    /// used for the first time, the marks of earlier runs that are set aside, and a scratch folder; nothing for a dry run.
     pub(super) fn resolve(
         task: &Task,
         args: &RunOptions,
@@ -102,7 +103,7 @@ impl StartRequest {
         follow(&location, start, view, announcement).map_err(placed)
     }
 
-    /// As bytes, for the process that hosts it. Where it works is on the command line of that one.
+    /// As bytes, for the process that hosts it. The location is on that process's command line.
     pub(super) fn freeze(self) -> anyhow::Result<Vec<u8>> {
         let components =
             self.policies.components.into_iter().map(|(reference, PolicySource { name, bytes })| {
@@ -117,7 +118,7 @@ impl StartRequest {
         serde_json::to_vec(&frozen).context("writing down what the run begins with")
     }
 
-    /// From what another process has resolved. This one looks for programs nowhere where the other one did not.
+    /// From the request of another process. Program search is restricted as it was in the other one.
     ///
     /// # Errors
     /// The bytes are not a whole request: the other process has ended before it had written all of it.
@@ -166,7 +167,7 @@ struct FrozenComponent {
     bytes: Option<String>,
 }
 
-/// Tells what was found that the command does not name, and what the files choose.
+/// Reports the findings that the command does not name, and the choices of the files.
 fn tell_of_task(
     task: &Task,
     args: &RunOptions,
@@ -189,7 +190,7 @@ fn tell_of_task(
     Ok(())
 }
 
-/// Refuses what an agent may have changed or written, unless a person accepts it. A dry run only tells of it.
+/// Refuses possible changes by an agent, unless the user accepts them. A dry run only reports them.
 fn expect_accepted(
     task: &Task,
     args: &RunOptions,
@@ -209,8 +210,8 @@ fn expect_accepted(
     Ok(())
 }
 
-/// Reads a workflow file over the layers beneath it, and what they name: policies, and the scripts that rehearsals play.
-/// Paths in a file start from its folder.
+/// Reads a workflow file over the layers below it, and the files that they name: policies, and the scripts of rehearsals. Paths
+/// in a file start from its folder.
 pub(crate) fn read(path: &Path, location: &LocationArgs) -> anyhow::Result<(Workflow, PolicyBundle)> {
     let task = Task::of_file(path);
     let (workflow, _) = task.parse_with_layers(location)?;

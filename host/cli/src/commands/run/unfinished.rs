@@ -22,7 +22,7 @@ use crate::stdio;
 use crate::task::plan_boxes::PlanBoxes;
 use crate::task::{PlanCompleted, ResolvedTask, Task};
 
-/// What a command does about the runs of its task that began earlier.
+/// How a command treats the earlier runs of its task.
 pub(super) enum RunDecision {
     /// It resumes one.
     Resume(Box<ResumableRun>),
@@ -43,7 +43,7 @@ pub(super) struct ResumableRun {
     run: UnfinishedRun,
     /// The task as it is now.
     now: Workflow,
-    /// What was typed and the run began without.
+    /// The typed flags that the run began without.
     beyond: String,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn decide(task: &Task, args: &RunOptions) -> anyhow::Result<RunDecisi
     };
     let looks = !args.dry_run && !args.new;
     let resolved = match (args.resolve(task), task.reopened()) {
-        // An agent may have ticked what it has not done: only the run says whether something is left.
+        // An agent may have ticked unfinished tasks: only the run knows whether work is left.
         (Err(error), Some(reopened)) if error.is::<PlanCompleted>() && looks && !args.restart => {
             return resume_of_completed_plan(task, args, &reopened, error);
         }
@@ -82,7 +82,7 @@ pub(super) fn decide(task: &Task, args: &RunOptions) -> anyhow::Result<RunDecisi
     begin(resolved, true, Some(notice))
 }
 
-/// The run of a plan of which every box is ticked; `error` where there is none.
+/// The run of a plan with all boxes ticked; `error` if there is none.
 fn resume_of_completed_plan(
     task: &Task,
     args: &RunOptions,
@@ -102,7 +102,7 @@ fn resume_of_completed_plan(
     Ok(RunDecision::Resume(Box::new(ResumableRun { location, run, now, beyond })))
 }
 
-/// Why not all is done although every box is ticked: the last run of the plan has not done what some of them say.
+/// The reason why the plan is unfinished although all boxes are ticked: its last run has not done the work of some of them.
 fn explain_ticked_boxes(
     location: &LocationArgs,
     workflow: &Workflow,
@@ -152,14 +152,14 @@ fn find(
     Ok(None)
 }
 
-/// Whether the files say something else than what the run began with. How many agents work at once is this machine's to say,
-/// where the workflow does not; and a line that moved says the same.
+/// Whether the files differ from the run's initial workflow. The number of concurrent agents depends on this machine, if the
+/// workflow does not set it; and a moved line makes no difference.
 pub(super) fn has_changed(task: &Task, began_with: &Workflow, now: &Workflow) -> bool {
     if let Some(RunSource::Plan { .. }) = &began_with.source {
         // Its boxes are reported by themselves.
         return false;
     }
-    // What an experiment laid over it when it began stands in no file.
+    // The policies of an experiment's arm are in no file.
     let (mut before, mut now) = (strip_arms(began_with.clone()), now.clone());
     if now.limits.agents == 0 {
         now.limits.agents = before.limits.agents;
@@ -172,7 +172,7 @@ pub(super) fn has_changed(task: &Task, began_with: &Workflow, now: &Workflow) ->
     }
     (before.source, now.source) = (None, None);
     (before.plan, now.plan) = (None, None);
-    // What is in the folder says that.
+    // These depend on the content of the folder.
     (before.next_run_files, now.next_run_files) = (Vec::new(), Vec::new());
     (before.shared_files, now.shared_files) = (None, None);
     before.policies = before.policies.without_sources();
@@ -242,7 +242,7 @@ pub(super) fn resume(task: &Task, args: &RunOptions, resumable: &ResumableRun) -
     launch(location, &command, way, args.view.format.format)
 }
 
-/// Whether all that it asks is what to do about an agent that could not start: by now it may be installed, or logged in.
+/// Whether all of its questions are about agents that could not start: by now they may be installed, or logged in.
 fn only_failed_starts(view: &RunView) -> bool {
     let is_of_start = |question: &QuestionSummary| {
         let phase = view.phases.iter().find(|phase| Some(&phase.id) == question.phase.as_ref());
@@ -252,7 +252,7 @@ fn only_failed_starts(view: &RunView) -> bool {
     !view.questions.is_empty() && view.questions.iter().all(is_of_start)
 }
 
-/// Sets aside what is unfinished of the task, so that a new run takes its place.
+/// Sets aside the unfinished runs of the task, so that a new run replaces them.
 pub(super) fn supersede_earlier_runs(
     location: &LocationArgs,
     workflow: &Workflow,
@@ -280,7 +280,7 @@ fn restart(task: &Task, args: &RunOptions, location: &RunLocation) -> String {
     format!("{}{} --restart{}", task.command(), shell_words(&args.words()), location.flags)
 }
 
-/// What was typed, and a run began without, as it was typed; empty where it began with all of it.
+/// The typed flags that a run began without; empty if it began with all of them.
 fn beyond(task: &Task, args: &RunOptions, run: &Workflow) -> String {
     let flags: Vec<&str> = task.beyond(run).into_iter().chain(args.beyond(run)).collect();
     let mut is_meant = false;

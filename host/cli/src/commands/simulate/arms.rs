@@ -22,10 +22,10 @@ use crate::location::RunLocation;
 use crate::policies;
 use crate::registries::RegistryArgs;
 
-/// Arms of one simulation: more are no comparison that people could read.
+/// Most arms of one simulation: people could not read a larger comparison.
 const ARMS_MAX: usize = 16;
 
-/// What is called so where no arm is named.
+/// The name of the arm if none is named.
 const DEFAULT_ARM: &str = "workflow";
 
 /// An arm as it was named.
@@ -35,7 +35,7 @@ struct ArmRequest {
     settings: BTreeMap<String, GivenSetting>,
 }
 
-/// The arms, loaded, and what a person has to know of them.
+/// The arms, loaded, and remarks about them for the user.
 pub(super) struct LoadedArms {
     pub(super) arms: Vec<SimulatedArm>,
     /// In whole sentences.
@@ -82,7 +82,7 @@ pub(super) fn arms(
     let (mut arms, mut decided) = (Vec::new(), BTreeSet::new());
     for wanted in wanted(named, settings)? {
         let component = policies::named(&wanted.reference, &RegistryArgs::of(location))?;
-        // Loaded once to see what it can decide; its settings are checked where they are used.
+        // Loaded once to find its decisions; its settings are checked later.
         let configured = policies::configured(&engine, &wanted.reference, &wanted.settings, location)?;
         let policy = configured.policy();
         let (decides, wants) = (policy.decides().to_vec(), policy.wants().clone());
@@ -113,7 +113,7 @@ pub(super) fn arms(
     Ok(LoadedArms { arms, notes: narrower(workflow, &decided).into_iter().collect() })
 }
 
-/// That arms decide where the workflow chooses a policy itself, if they do.
+/// A notice if the arms decide in places for which the workflow chooses a policy.
 fn narrower(workflow: &Workflow, decides: &[Capability]) -> Option<String> {
     let places = assignment::narrower(workflow, decides);
     let said: Vec<String> =

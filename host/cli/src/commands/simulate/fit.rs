@@ -1,4 +1,4 @@
-//! `baton simulate fit`: a model from what happened in recorded runs.
+//! `baton simulate fit`: a model from the events of recorded runs.
 
 use std::fs;
 use std::path::PathBuf;

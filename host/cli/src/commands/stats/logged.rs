@@ -1,4 +1,4 @@
-//! What another policy would have earned, from a file of logged decisions.
+//! Estimates the value of another policy from a file of logged decisions.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! What the calculator prints, as people and as programs see it. Known answers are the lab's to test.
+//! The output of the calculator, for people and for programs. The lab tests the values.
 
 use clap::Parser as _;
 
@@ -81,7 +81,7 @@ fn programs_get_every_digit() {
     assert!((found["p"].as_f64().unwrap() - 4.65489376895322e-5).abs() < 1e-17);
     let found = answer("bucket a --seed seed").unwrap().json();
     assert_eq!((found["bucket"].as_f64(), found["arm"].as_u64()), (Some(0.0505), Some(0)));
-    // What is not known is left out, and is no null.
+    // An unknown value is left out, and is not null.
     let nobody = answer("bucket a --seed seed --coverage 0").unwrap().json();
     assert!(nobody.get("arm").is_none());
 }

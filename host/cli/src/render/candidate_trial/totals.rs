@@ -1,4 +1,4 @@
-//! What a candidate's answers came to, function by function, in words and in numbers.
+//! The results of a candidate, function by function, in words and in numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,15 +10,15 @@ use super::{bare, drawn};
 use crate::render::terminal_style::TerminalStyle;
 use crate::render::text_format;
 
-/// What came of each function, on one run or several.
+/// The results of each function, on one run or several.
 pub(in crate::render) struct FunctionTotals<'a> {
     /// Who was asked.
     pub(in crate::render) name: &'a str,
-    /// What it can be asked about.
+    /// The decisions that it can be asked about.
     pub(in crate::render) can: &'a [Capability],
     /// In what: "run 7".
     pub(in crate::render) whose: &'a str,
-    /// About what it was asked.
+    /// The decisions that it was asked about.
     pub(in crate::render) decides: &'a BTreeSet<Capability>,
     /// By `interface.function`.
     pub(in crate::render) functions: &'a BTreeMap<&'static str, FunctionMatches>,
@@ -38,7 +38,7 @@ impl FunctionTotals<'_> {
         text
     }
 
-    /// What a person wants to know first.
+    /// The most important results.
     pub(in crate::render) fn sentences(&self) -> Vec<String> {
         let decided = self.decides.iter().map(|capability| self.in_words(*capability));
         decided.chain([self.off_course(), self.not_asked()].into_iter().flatten()).collect()

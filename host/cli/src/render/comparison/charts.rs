@@ -15,9 +15,9 @@ use super::number_format;
 /// Width of every drawing; the page scales it.
 pub(super) const WIDTH: f64 = 860.0;
 const ROW: f64 = 30.0;
-/// Where the plot of a forest begins and ends; names stand before it, numbers behind.
+/// The left and right edge of a forest's plot; names are before it, numbers after it.
 const PLOT: (f64, f64) = (290.0, 610.0);
-/// Effects beyond this are drawn at the edge, with an arrow; the number beside it is the real one.
+/// Effects beyond this are drawn at the edge, with an arrow; the number next to it is exact.
 const SHARE_MOST: f64 = 1.0;
 
 /// A drawing.
@@ -87,7 +87,7 @@ fn at(value: f64) -> String {
     format!("{value:.1}")
 }
 
-/// The effects of one candidate on everything that can be set beside each other: shares of control, and points.
+/// The effects of one candidate on all comparable metrics: shares of control, and points.
 pub(super) fn forest(of: &Comparison, candidate: usize) -> Figure {
     let name = of.arms.get(candidate + 1).map_or("", |arm| arm.name.as_str());
     let rows: Vec<(&Metric, &Effect)> = of
@@ -222,7 +222,7 @@ pub(super) fn path(of: &Comparison, metric: &Metric, effect: &Effect) -> Option<
     })
 }
 
-/// Who got how many, beside what they were to get.
+/// The number of units of each arm, next to the intended one.
 pub(super) fn allocation(of: &Comparison) -> Figure {
     let (observed, expected) = (&of.allocation.observed, &of.allocation.expected);
     let most = observed.iter().map(|n| *n as f64).chain(expected.iter().copied()).fold(1.0, f64::max);
@@ -257,7 +257,7 @@ pub(super) fn allocation(of: &Comparison) -> Figure {
     }
 }
 
-/// What became of the units of each arm.
+/// The outcomes of the units of each arm.
 pub(super) fn attrition(of: &Comparison) -> Figure {
     let words = |arm: &ArmSummary| {
         format!("{} known, {} not yet, {} invalid", arm.known, arm.not_yet_known, arm.invalid.len())

@@ -38,7 +38,7 @@ pub(crate) fn html(of: &Comparison) -> String {
     page(&headline(of), body)
 }
 
-/// The verdict, the effects and the first path as one picture that stands alone.
+/// The verdict, the effects and the first path as one standalone picture.
 pub(crate) fn svg(of: &Comparison) -> String {
     let candidate =
         of.arms.iter().skip(1).position(|arm| Some(&arm.name) == of.verdict.arm.as_ref()).unwrap_or(0);

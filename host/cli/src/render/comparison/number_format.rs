@@ -25,7 +25,7 @@ pub(super) fn share(of: f64) -> String {
     format!("{} %", trimmed(100.0 * of))
 }
 
-/// A mean with what it needs of digits: "4.12", "12.3", "122k".
+/// A mean with the digits that it needs: "4.12", "12.3", "122k".
 fn amount(value: f64) -> String {
     match value.abs() {
         0.0..10.0 => fixed(value, 2),
@@ -60,7 +60,7 @@ fn unit<'a>(metric: &'a Metric, effect: &Effect) -> (f64, &'a str) {
     }
 }
 
-/// The effect, and its interval: ("+6 %", "1 to 11 %"); of one without an answer why there is none.
+/// The effect, and its interval: ("+6 %", "1 to 11 %"); or the reason why there is none.
 pub(super) fn effect(metric: &Metric, of: &Effect) -> (String, String) {
     let Some(shown) = of.shown() else {
         let cannot = of.cannot_judge.as_ref().map(|why| format!("cannot be judged: {why}"));
@@ -125,7 +125,7 @@ pub(super) fn method(of: &Comparison) -> String {
     }
 }
 
-/// What pairing was worth.
+/// The gain of pairing.
 pub(super) fn pairing(of: &Comparison, pairing: &PairingGain) -> String {
     let name = of
         .metrics

@@ -1,4 +1,4 @@
-//! Comparisons to draw: what the tests of text, JSON and page look at. Nothing outside tests uses it.
+//! Sample comparisons for the tests of text, JSON and page. Used only by tests.
 
 use baton_lab::compare::{
     AnalysisSchedule, ArmSample, CompareOptions, Comparison, ComparisonDesign, InvalidUnit, compare,

@@ -1,4 +1,4 @@
-//! What people and programs read of a comparison: snapshots, the same numbers everywhere, and hostile names.
+//! The rendering of a comparison for people and programs: snapshots, equal numbers in all forms, and hostile names.
 
 use baton_lab::compare::{Comparison, MetricScale};
 

@@ -12,7 +12,7 @@ use crate::render::terminal_style::{TerminalStyle, Tone};
 
 /// Runs that were verified.
 pub(crate) struct VerifiedRuns {
-    /// Each with what came of it, or why it cannot be read.
+    /// The runs, each with its result, or the reason why it cannot be read.
     pub(crate) runs: Vec<(RunId, Result<VerificationSummary, LabError>)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a report says, and what it leaves out.
+//! The content of a report, and the omitted parts.
 
 use super::*;
 use crate::render::test_samples;

@@ -15,13 +15,13 @@ use crate::render::terminal_style::{TerminalStyle, Tone};
 /// A golden file is a question of some KiB; 16 MiB is what `policy try` takes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// What came of the files.
+/// The results of the files.
 #[derive(Serialize)]
 pub(super) struct GoldenReplay {
     folder: PathBuf,
     files: usize,
     stand: usize,
-    /// The functions of which one that stands shows a decision, and no abstention.
+    /// The functions for which a confirmed file shows a decision, and not an abstention.
     decided: BTreeSet<&'static str>,
     /// Written again, with what is decided now.
     written: Vec<PathBuf>,
@@ -41,7 +41,7 @@ impl GoldenReplay {
         self.parted.is_empty()
     }
 
-    /// Whether one that stands shows a decision of this function.
+    /// Whether a confirmed file shows a decision of this function.
     pub(super) fn covers(&self, function: &str) -> bool {
         self.decided.contains(function)
     }
@@ -52,7 +52,7 @@ impl GoldenReplay {
         format!("{} of {} golden decisions {stand}", self.parted.len(), self.files)
     }
 
-    /// The line below the settings, and what does not stand.
+    /// The line below the settings, and the differences.
     pub(super) fn text(&self, look: &TerminalStyle) -> String {
         let Self { files, stand, written, .. } = self;
         let mut text = format!("golden     {stand} of {files} stand in {}", self.folder.display());

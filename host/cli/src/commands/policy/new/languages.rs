@@ -1,4 +1,5 @@
-//! The files of a policy in JavaScript, Python or C: the template, what differs by what it decides, and the contract. Writes nothing.
+//! The files of a policy in JavaScript, Python or C: the template, the parts that depend on its decision, and the contract.
+//! Writes nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +12,12 @@ static JS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/js");
 static PYTHON: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/python");
 static C: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/c");
 
-/// What the components are built with, pinned: a newer one may import something else.
+/// The build tools of the components, pinned: a newer one may import something else.
 const COMPONENTIZE_JS: &str = "0.23.0";
 const COMPONENTIZE_PY: &str = "0.25.1";
 
-/// Fuel that a policy in a language with an interpreter asks for: reading the largest question that there is takes it several
-/// times what every policy has.
+/// Fuel that a policy in an interpreted language requests: reading the largest question takes it several times the amount of
+/// every policy.
 const FUEL: u64 = 200_000_000;
 
 /// What a policy is written in.
@@ -34,7 +35,7 @@ pub(super) enum PolicyLanguage {
 }
 
 impl PolicyLanguage {
-    /// What to do in the new folder.
+    /// The next steps in the new folder.
     pub(super) fn next(self) -> &'static [&'static str] {
         match self {
             PolicyLanguage::Rust => &["cargo test", "baton policy build"],
@@ -184,7 +185,7 @@ mod tests {
         }
     }
 
-    // M4: what CI installs is what the templates pin.
+    // M4: CI installs the versions that the templates pin.
     #[test]
     fn the_reference_policies_are_built_with_what_the_templates_are_built_with() {
         let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies");
@@ -193,7 +194,7 @@ mod tests {
             read("shortstop/package.json").contains(&format!("componentize-js\": \"{COMPONENTIZE_JS}\""))
         );
         assert_eq!(read("by-folder/requirements.txt").trim(), format!("componentize-py=={COMPONENTIZE_PY}"));
-        // Each stands alone, as a team's own would; what is not its own is the template's.
+        // Each is independent, like a team's own policy; its other files are the template's.
         for (own, template) in [
             ("shortstop/settings.js", "js/settings.js"),
             ("shortstop/tests/host.mjs", "js/tests/host.mjs"),

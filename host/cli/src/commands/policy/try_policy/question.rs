@@ -1,5 +1,5 @@
-//! Reads the file with one question, from a folder or standard input, within a bound. What it says is read in
-//! `baton_lab::golden`: a golden file is such a question, with its decision beside it.
+//! Reads the file with one question, from a folder or standard input, with a size limit. `baton_lab::golden` parses it: a
+//! golden file is such a question, with its decision.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use baton_lab::golden::GoldenCase;
 
 use crate::exit_status::UsageError;
 
-/// No question is longer: the engine takes 8 MiB of texts at most, and what is around them is lean.
+/// No question is longer: the engine takes 8 MiB of texts at most, and the rest is small.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads a file, `-` for standard input.

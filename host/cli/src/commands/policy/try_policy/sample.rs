@@ -1,5 +1,5 @@
-//! Questions to start from, one for each function of the contract. Made of core's own types, so that what is printed is what
-//! is read.
+//! Sample questions, one for each function of the contract. Made of core's own types, so that the printed form is the accepted
+//! one.
 
 use baton_runtime::core::decision::{Assessment, Staleness, Verdict};
 use baton_runtime::core::facts::{Capabilities, OccupancySource, SignalSource};
@@ -15,10 +15,10 @@ use baton_runtime::core::workflow::SplitTime;
 use baton_runtime::core::{Seq, TextBlob, UnixMs};
 use clap::ValueEnum;
 
-/// What an agent prints whose window is full; the window of signals in the sample of `assess`.
+/// The output of an agent whose window is full; the window of signals in the sample of `assess`.
 const ERROR_TEXT: &str = "API Error: Prompt is too long";
 
-/// What the agent answers in the sample of `complete`.
+/// The agent's answer in the sample of `complete`.
 const ANSWERED: &str = "The lexer is done, and its tests pass. I have begun with the parser.";
 
 /// The last words of the session before, in the samples of `brief` and `compose`.

@@ -1,4 +1,4 @@
-//! What is typed for a trial, and how what came of one reads.
+//! The arguments of a trial, and its rendered results.
 
 use baton_lab::{DecisionDifference, FunctionMatches, MatchCounts, TrialResult};
 use baton_runtime::core::decision::{

@@ -1,4 +1,5 @@
-//! Finds who decides where, with what is set and granted: of files as a start would, of a run by its journal. Draws nothing.
+//! Finds the policy of each decision, with its settings and grants: from files as a start would, or of a run from its journal.
+//! Draws no arm.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,14 +21,14 @@ use crate::args::LocationArgs;
 use crate::render::which::{ChangedSetting, DecidingPolicy, EffectiveBinding, FallbackPolicy};
 use crate::{policies, stdio};
 
-/// Where components and settings are taken from.
+/// The source of components and settings.
 pub(super) struct BindingResolver {
     engine: Engine,
     from: ComponentSource,
 }
 
 enum ComponentSource {
-    /// What was read beside the files.
+    /// The components that were read with the files.
     Bundle(PolicyBundle),
     Journal(Journal),
 }
@@ -50,7 +51,7 @@ impl BindingResolver {
         Ok(Self { engine: policies::engine(location)?, from: ComponentSource::Bundle(bundle) })
     }
 
-    /// The same for a run, and where its journal leaves it.
+    /// The same for a run, in the final state of its journal.
     pub(super) fn of_run(
         location: &LocationArgs,
         config: &HostConfig,
@@ -59,7 +60,7 @@ impl BindingResolver {
         let (journal, id) = journal_of(config, run)?;
         let mut run = Run::new();
         for entry in journal.read(&id)? {
-            // What followed from an input follows again.
+            // The inputs reproduce all intents.
             let JournalEntry::Input(stamped) = entry? else { continue };
             run.apply(&stamped).map_err(|illegal| RuntimeError::BrokenJournal {
                 run: id.clone(),
@@ -154,13 +155,13 @@ impl BindingResolver {
                 decides.from = said.from.clone();
                 decides.set = set(&policy, &said, values)?;
             }
-            // What it once decided stands, whatever this host thinks of it now.
+            // The binding of the run stands, even if this host cannot load the policy any more.
             Err(error) => stdio::progress(&format!("its settings are unknown: {error}")),
         }
         Ok(decides)
     }
 
-    /// The component of one, where it is at hand.
+    /// The component of one, if it is available.
     fn component(&self, link: &BindingLink) -> anyhow::Result<Option<Vec<u8>>> {
         match &self.from {
             ComponentSource::Journal(journal) => Ok(journal.blob(&link.component)?),
@@ -179,7 +180,7 @@ impl BindingResolver {
     }
 }
 
-/// What is set otherwise than by default, and by which layer.
+/// The settings that differ from the defaults, with the layer of each.
 fn set(
     policy: &CompiledPolicy,
     said: &LayerSettings,
@@ -202,7 +203,7 @@ fn dedup_adjacent(replaced: impl Iterator<Item = FallbackPolicy>) -> Vec<Fallbac
     replaced
 }
 
-/// What layers set for a policy.
+/// The settings of layers for a policy.
 struct LayerSettings {
     from: ConfigSource,
     /// As the layer names it.
@@ -288,7 +289,7 @@ fn names_component(link: &BindingLink, component: &str) -> bool {
     names.map(|name| name.trim_end_matches(".wasm")).any(|name| name == link.policy)
 }
 
-/// What every layer says of what decides where a binding does, as far as it is about this policy.
+/// The settings of every layer for decisions of this binding's scope, as far as they are about this policy.
 fn layer_settings(
     workflow: &Workflow,
     binding: &PolicyBinding,
