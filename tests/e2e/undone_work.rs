@@ -68,6 +68,20 @@ fn what_a_check_takes_away_is_asked_about() {
         .says(&[LOST, "one.txt"]);
 }
 
+// A11: a file that was there before counted as changed when it was gone or empty.
+#[test]
+fn a_changed_file_that_is_removed_or_emptied_later_is_asked_about() {
+    let phases = [FIRST, SECOND].concat();
+    let first = ("first", "echo new > base.txt");
+    for takes in ["rm base.txt", ": > base.txt"] {
+        let second = format!("{takes}; echo two > two.txt");
+        run(&phases, &[first, ("second", &second)]).1.expect(5).says(&[LOST]);
+        run(&format!("{FIRST}verify = \"{takes}\"\n"), &[first]).1.expect(5).says(&[LOST]);
+    }
+    // What the phase itself removed or emptied is its work.
+    run(FIRST, &[("first", "rm base.txt; : > other.txt")]).1.expect(0);
+}
+
 // A11, B10
 #[test]
 fn what_all_walks_of_a_loop_left_and_a_later_phase_removes_is_asked_about() {
