@@ -19,7 +19,7 @@ const SPANS_MAX: usize = 200;
 /// How far the clock of a local file system may be behind the machine's.
 const CLOCK_LAG_MS: u64 = 20;
 /// A file of spans in the root of the state, by the beginning and the end of its name.
-const NAME: (&str, &str) = ("try-", ".json");
+const NAME: (&str, &str) = ("tried-", ".json");
 
 /// The spans in which commands ran in one folder. Kept in a file in the root of the state, which no sandbox shows.
 #[derive(Debug)]
@@ -205,6 +205,6 @@ mod tests {
         assert_eq!(tried.read().unwrap().spans.len(), SPANS_MAX);
         fs::write(&tried.path, "{").unwrap();
         let error = written_by_tried_command(&state, &files, nothing).unwrap_err();
-        assert!(format!("{error:?}").contains("try-a.json"), "{error:?}");
+        assert!(format!("{error:?}").contains("tried-a.json"), "{error:?}");
     }
 }
